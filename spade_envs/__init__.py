@@ -1,0 +1,1 @@
+"""Gymnasium's side: registration, environments, vectors, pools and episodes."""

@@ -1,0 +1,166 @@
+"""`spade`: one program whose commands live in the packages that they belong to.
+
+Each command is a `Command` found through the entry-point group `spade.commands`. The table of
+summaries below lets `spade --help` answer at once, without importing Gymnasium or torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import traceback
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib.metadata import EntryPoint, entry_points
+
+from spade_runtime import __version__
+from spade_runtime.errors import SpadeError, UsageError
+
+GROUP = "spade.commands"
+
+SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
+    (
+        "check",
+        (
+            ("doctor", "which isolation this machine gives, and what is missing"),
+            ("validate", "say which environments are sound, and why the others are not"),
+            ("explain", "what a finding means, with an example and the mend"),
+        ),
+    ),
+    (
+        "play",
+        (
+            ("new", "write a scaffold that passes the strict profile"),
+            ("list", "the registered environments"),
+            ("show", "one environment's card"),
+            ("play", "play in the terminal, or watch a policy play"),
+            ("run", "roll a model and print its results"),
+            ("replay", "run recorded episodes again and find the first difference"),
+            ("pool", "content-addressed pools: import, ls, export, verify"),
+        ),
+    ),
+    (
+        "train",
+        (
+            ("train", "self-play: one model designs environments and learns in them"),
+            ("resume", "go on with a run that was stopped"),
+            ("design", "the designer alone: documents in, environments out"),
+            ("tiny", "build the embedded policy from nothing"),
+            ("report", "write a run as one HTML file"),
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One command of the program.
+
+    Attributes:
+        name: the word on the command line.
+        summary: one line for `spade --help`.
+        configure: adds the command's arguments to its parser.
+        run: does the work and returns the exit code.
+        description: the longer text of `spade NAME --help`.
+    """
+
+    name: str
+    summary: str
+    configure: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+    description: str = ""
+
+
+def _installed() -> dict[str, EntryPoint]:
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
+
+
+def _overview(installed: dict[str, EntryPoint]) -> str:
+    lines = [
+        "usage: spade COMMAND [ARGUMENTS]   (spade COMMAND --help tells more)",
+        "",
+        "Environments written by language models, run safely, and learned from.",
+    ]
+    known: set[str] = set()
+    for title, rows in SECTIONS:
+        shown = [(name, text) for name, text in rows if name in installed]
+        known.update(name for name, _ in rows)
+        if shown:
+            lines += ["", f"{title}:"]
+            lines += [f"  {name:<10} {text}" for name, text in shown]
+    others = sorted(set(installed) - known)
+    if others:
+        lines += ["", "others: " + " ".join(others)]
+    lines += [
+        "",
+        "options: --version, --help; after a command --debug shows the traceback of an error.",
+        "Start with: spade doctor",
+    ]
+    return "\n".join(lines)
+
+
+def _load(name: str, installed: dict[str, EntryPoint]) -> Command:
+    if name not in installed:
+        near = get_close_matches(name, installed, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else "`spade --help` lists the commands"
+        raise UsageError(f"there is no command {name!r}; {hint}")
+    try:
+        command = installed[name].load()
+    except ModuleNotFoundError as missing:
+        raise UsageError(
+            f"`spade {name}` needs the package {missing.name!r}, which is not installed; "
+            f"install the extra that has it, for example: pip install 'spade-envs[train,report]'"
+        ) from missing
+    if not isinstance(command, Command):
+        raise UsageError(f"the entry point of {name!r} is no spade command: {command!r}")
+    return command
+
+
+def _parser(command: Command) -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog=f"spade {command.name}",
+        description=command.description or command.summary,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.configure(parser)
+    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the program.
+
+    Returns:
+        The exit code: the command's own, 1 for a fault, 2 for a usage error, 3 where the machine
+        can't isolate, 130 after Ctrl-C.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    debug = "--debug" in arguments
+    try:
+        installed = _installed()
+        if not arguments or arguments[0] in ("-h", "--help", "help"):
+            print(_overview(installed))
+            return 0
+        if arguments[0] in ("-V", "--version"):
+            print(f"spade {__version__}")
+            return 0
+        command = _load(arguments[0], installed)
+        return command.run(_parser(command).parse_args(arguments[1:]))
+    except SpadeError as error:
+        if debug:
+            traceback.print_exc()
+        print(f"spade: error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("spade: stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # The reader of a pipe left; point stdout at nothing so that the exit flush stays quiet.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

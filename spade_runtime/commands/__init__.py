@@ -1,0 +1,1 @@
+"""The commands that need nothing but the runtime: `doctor`, `validate`, `explain`."""

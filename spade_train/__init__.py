@@ -1,0 +1,1 @@
+"""The self-play loop: one model designs environments and plays them."""
