@@ -1,0 +1,63 @@
+"""The tree keeps its shape: fixed top-level folders, no empty rooms, no machine's own paths."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = {
+    ".ci",
+    "benchmarks",
+    "docs",
+    "schemas",
+    "spade_envs",
+    "spade_runtime",
+    "spade_train",
+    "tests",
+}
+LONGEST_MODULE = 400
+
+
+def _tracked() -> list[Path]:
+    listed = subprocess.run(
+        ["git", "-c", f"safe.directory={ROOT}", "ls-files"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if listed.returncode != 0:
+        pytest.skip(f"no git checkout here: {listed.stderr.strip()}")
+    return [ROOT / line for line in listed.stdout.splitlines() if (ROOT / line).exists()]
+
+
+def test_top_level_folders_are_the_agreed_ones() -> None:
+    seen = {path.relative_to(ROOT).parts[0] for path in _tracked() if path.parent != ROOT}
+    assert seen <= FOLDERS
+
+
+def test_no_module_is_empty_and_none_grows_past_the_limit() -> None:
+    modules = [p for p in _tracked() if p.suffix == ".py" and p.is_relative_to(ROOT)]
+    texts = {p.relative_to(ROOT).as_posix(): p.read_text(encoding="utf-8") for p in modules}
+    in_packages = {name: text for name, text in texts.items() if name.startswith("spade_")}
+    assert in_packages
+    assert [name for name, text in in_packages.items() if not text.strip()] == []
+    long = {n: lines for n, t in in_packages.items() if (lines := t.count("\n")) > LONGEST_MODULE}
+    assert long == {}
+
+
+def test_no_committed_text_holds_a_path_of_a_machine() -> None:
+    pattern = re.compile(r"(^|[^\w.])/(work|farm|root|home/\w+)/")
+    here = Path(__file__)
+    hits = []
+    for path in _tracked():
+        if path == here or path.suffix in {".safetensors", ".png", ".gz"}:
+            continue
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1):
+            if pattern.search(line):
+                hits.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:80]}")
+    assert hits == []
