@@ -1,0 +1,96 @@
+"""Prints reports: for people, for CI annotations, and as a table by code."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import TextIO
+
+from spade_runtime.codes import CODES
+from spade_runtime.spec import Finding, ValidationReport
+from spade_runtime.validation.text import visible
+
+_COLOURS = {"accepted": "32", "rejected": "31", "error": "31", "warning": "33"}
+
+
+def coloured(stream: TextIO) -> bool:
+    """Whether a stream wants colours: a terminal, and NO_COLOR is not set."""
+    return stream.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _paint(word: str, colour: bool) -> str:
+    return f"\x1b[{_COLOURS[word]}m{word}\x1b[0m" if colour else word
+
+
+def _place(row: Finding) -> str:
+    parts = []
+    if row.line is not None:
+        column = "" if row.column is None else f":{row.column}"
+        parts.append(f"line {row.line}{column}")
+    if row.seed is not None:
+        parts.append(f"seed {row.seed}")
+    if row.action is not None:
+        parts.append(f"action '{row.action}'")
+    return f" ({', '.join(parts)})" if parts else ""
+
+
+def text_lines(report: ValidationReport, *, colour: bool = False) -> list[str]:
+    """A report as lines of text: the verdict, then one line a finding."""
+    head = f"{visible(report.path, 4096)}: {_paint(report.verdict, colour)}"
+    kind = " ".join(part for part in (report.dialect, report.kind) if part)
+    lines = [f"{head} ({kind})" if kind else head]
+    lines += [
+        f"  {row.code} {_paint(row.severity, colour)}: {row.message}{_place(row)}"
+        for row in report.findings
+    ]
+    return lines
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def github_lines(report: ValidationReport) -> list[str]:
+    """A report as workflow commands of GitHub Actions, one line a finding."""
+    lines = []
+    for row in report.findings:
+        properties = [f"file={_property(visible(report.path, 4096))}"]
+        if row.line is not None:
+            properties.append(f"line={row.line}")
+        if row.column is not None:
+            properties.append(f"col={row.column}")
+        properties.append(f"title={row.code}")
+        seen = Finding.model_copy(row, update={"line": None})
+        lines.append(
+            f"::{row.severity} {','.join(properties)}::{_data(row.message + _place(seen))}"
+        )
+    return lines
+
+
+def summary_lines(reports: Iterable[ValidationReport]) -> list[str]:
+    """The counts: files by verdict, then files by code."""
+    verdicts: Counter[str] = Counter()
+    codes: Counter[str] = Counter()
+    for report in reports:
+        verdicts[report.verdict] += 1
+        codes.update({row.code for row in report.findings})
+    total = sum(verdicts.values())
+    noun = "file" if total == 1 else "files"
+    lines = [f"{total} {noun}: {verdicts['accepted']} accepted, {verdicts['rejected']} rejected"]
+    width = max((len(str(count)) for count in codes.values()), default=1)
+    lines += [f"  {codes[c]:>{width}}  {c}  {CODES[c].title}" for c in CODES if codes[c]]
+    return lines
+
+
+def gate_lines(reports: Sequence[ValidationReport]) -> list[str]:
+    """Seconds by gate, over all reports."""
+    seconds: Counter[str] = Counter()
+    for report in reports:
+        for gate in report.gates:
+            seconds[gate.gate] += gate.seconds
+    return [f"  {name:<12} {value:8.3f} s" for name, value in seconds.items()]
