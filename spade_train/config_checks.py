@@ -1,0 +1,134 @@
+"""Why a configuration can't be: unknown keys, values of a wrong form, combinations that clash."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from spade_runtime.spec import GAME_SKILLS, TOOL_SKILLS
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+    from spade_train.config import RunConfig
+
+
+def unknown_key(key: str, known: Iterable[str], what: str = "configuration key") -> str:
+    """Return the message about a key that does not exist, with the nearest one that does."""
+    return f"unknown {what} {key!r}; {_nearest(key, known)}"
+
+
+def _nearest(word: str, known: Iterable[str]) -> str:
+    choices = list(known)
+    near = get_close_matches(word, choices, n=1, cutoff=0.6)
+    if near:
+        return f"did you mean {near[0]!r}?"
+    return "known are " + ", ".join(sorted(choices))
+
+
+def readable(error: ValidationError) -> str:
+    """Return the first complaint of pydantic in a person's words: key, value, what is allowed."""
+    first = error.errors(include_url=False)[0]
+    # Further parts name the branch of a union, which tells a person nothing; indices do.
+    key = ".".join(str(p) for i, p in enumerate(first["loc"]) if i == 0 or isinstance(p, int))
+    if first["type"] == "missing":
+        return f"the configuration has no value for {key!r}; start from a preset, or add it"
+    if first["type"] == "literal_error":
+        return f"{key}={first['input']!r} is not possible; it is {first['ctx']['expected']}"
+    text = first["msg"][0].lower() + first["msg"][1:]
+    return f"{key}={first['input']!r} is not possible: {text}"
+
+
+def impossible(config: RunConfig) -> Iterator[str]:
+    """Yield the reasons why a combination of values can't run."""
+    yield from _schedule(config)
+    yield from _plays(config)
+    yield from _skills(config)
+    yield from _tokens(config)
+    yield from _rewards(config)
+    yield from _designer(config)
+
+
+def _schedule(config: RunConfig) -> Iterator[str]:
+    delay, interval = config.designer_delay, config.regenerate_every
+    if delay % interval:
+        yield (
+            f"designer_delay={delay} is no positive multiple of regenerate_every={interval}: "
+            "a design's window of plays closes only when its pool is replaced; "
+            f"use designer_delay={max(1, round(delay / interval)) * interval}"
+        )
+
+
+def _plays(config: RunConfig) -> Iterator[str]:
+    plays = config.group_plays
+    if plays < 2:
+        yield (
+            f"seeds_per_group={config.seeds_per_group} x plays_per_seed={config.plays_per_seed} "
+            "gives a group of one play, which has no advantage; use at least two"
+        )
+    if config.hinted_plays > plays:
+        yield (
+            f"hinted_plays={config.hinted_plays} exceeds the {plays} unhinted plays that it is "
+            f"paired with (seeds_per_group x plays_per_seed); use {plays} at most"
+        )
+    if config.hinted_plays == 0 and config.objective in ("blend", "regret"):
+        yield (
+            f"hinted_plays=0 leaves objective={config.objective} without a regret; "
+            "use objective=anchor, or play with the hint"
+        )
+
+
+def _skills(config: RunConfig) -> Iterator[str]:
+    taxonomy = GAME_SKILLS if config.setting == "games" else TOOL_SKILLS
+    for skill in config.skills:
+        if skill not in taxonomy:
+            where = f"setting={config.setting}"
+            yield f"unknown skill {skill!r} of {where}; {_nearest(skill, taxonomy)}"
+    if len(set(config.skills)) < len(config.skills):
+        yield f"skills={list(config.skills)} names a skill twice"
+    asked = min(config.skills_per_regeneration, len(config.skill_pool))
+    if asked > config.environments:
+        yield (
+            f"skills_per_regeneration={config.skills_per_regeneration} exceeds "
+            f"environments={config.environments}: each skill needs a slot"
+        )
+
+
+def _tokens(config: RunConfig) -> Iterator[str]:
+    for key in ("agent_max_tokens", "designer_max_tokens", "hint_max_tokens"):
+        value = getattr(config, key)
+        if value >= config.context_tokens:
+            yield (
+                f"{key}={value} leaves no room for a prompt in "
+                f"context_tokens={config.context_tokens}; lower the one or raise the other"
+            )
+
+
+def _rewards(config: RunConfig) -> Iterator[str]:
+    if config.anchor_low > config.anchor_high:
+        yield (
+            f"anchor_low={config.anchor_low} lies above anchor_high={config.anchor_high}; "
+            "the band of win rates is [anchor_low, anchor_high]"
+        )
+    if config.objective == "blend" and config.regret_weight + config.anchor_weight == 0:
+        yield "objective=blend with regret_weight=0 and anchor_weight=0 pays nothing"
+
+
+def _designer(config: RunConfig) -> Iterator[str]:
+    if config.train_hints and not config.train_designer:
+        yield "train_hints=true with train_designer=false: the frozen designer writes the hints"
+    if config.ablation == "external_designer" and not config.designer_url:
+        yield (
+            "ablation=external_designer needs someone to ask; add "
+            "designer_url=http://HOST:PORT/v1 designer_model=NAME"
+        )
+    if config.designer_url and config.train_designer:
+        yield (
+            "designer_url names another model's server, which can't be trained here; "
+            "use ablation=external_designer"
+        )
+    if config.designer_url and not config.designer_model:
+        yield f"designer_url={config.designer_url} needs designer_model=NAME, the model to ask for"
+    if config.use_corpus and not config.corpus:
+        yield "corpus is empty; name a source such as corpus=[builtin], or use ablation=no_corpus"
