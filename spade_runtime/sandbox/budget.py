@@ -1,0 +1,163 @@
+"""How long a request may take: processor time decides, the wall clock is the backstop.
+
+The child's processor time is read from the kernel, never asked of the child. A batch of K calls
+has K times one call's time, and one call's time since the last item that came.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import resource
+import time
+from pathlib import Path
+
+SLACK_SECONDS = 0.06
+"""A child reports the items of a batch every 20 ms: that and the wake-up are not the call's."""
+_GRANT_STEP_SECONDS = 30.0
+
+
+def cpu_clock(pid: int) -> float:
+    """Processor time of a process in seconds.
+
+    Raises:
+        OSError: the process is gone.
+    """
+    # The kernel's number for "the processor clock of this process" (clock_getcpuclockid).
+    return time.clock_gettime((~pid << 3) | 2)
+
+
+def run_delay(pid: int) -> float | None:
+    """Seconds that a process was runnable and waited for a processor, None where unknown."""
+    try:
+        return int(Path(f"/proc/{pid}/schedstat").read_text().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return None
+
+
+class Budget:
+    """The time of one request.
+
+    Args:
+        pid: the child.
+        seconds: processor time of one call.
+        count: calls in the request.
+        wall_factor: the wall clock stops a call at this many times its processor time.
+    """
+
+    __slots__ = (
+        "_cpu_mark",
+        "_look_cpu",
+        "_look_delay",
+        "_look_wall",
+        "_wall_mark",
+        "_wall_start",
+        "count",
+        "cpu_at_start",
+        "pid",
+        "seconds",
+        "wall_seconds",
+    )
+
+    def __init__(self, pid: int, seconds: float, count: int, wall_factor: float) -> None:
+        self.pid = pid
+        self.seconds = seconds
+        self.count = count
+        self.wall_seconds = seconds * wall_factor
+        self._wall_start = self._wall_mark = time.monotonic()
+        self.cpu_at_start = self._cpu_mark = self._cpu()
+        # The first look that found the call slow: run delay is measured from there on, since
+        # reading it costs as much as a step.
+        self._look_wall: float | None = None
+        self._look_cpu = 0.0
+        self._look_delay: float | None = None
+
+    def wait_ms(self) -> int:
+        """How long to wait before `spent` must be asked; at least one millisecond."""
+        since = time.monotonic() - self._wall_mark
+        if self._look_wall is None:
+            # Nobody uses more processor time than wall time, so the first look can wait.
+            return max(1, math.ceil((self.seconds + SLACK_SECONDS - since) * 1000))
+        left = self.seconds + SLACK_SECONDS - (self._cpu() - self._cpu_mark)
+        return max(5, math.ceil(min(left, self.wall_seconds - since) * 1000))
+
+    def progress(self) -> bool:
+        """Note that an item came, so that the next call's time begins.
+
+        Returns:
+            Whether the call that ended kept within its time.
+        """
+        now = time.monotonic()
+        since = now - self._wall_mark
+        if since > SLACK_SECONDS:
+            if since > self.seconds and self.over_cpu():
+                return False
+            self._cpu_mark = self._cpu()
+            self._wall_mark = now
+            self._look_wall = None
+        return True
+
+    def spent(self) -> bool:
+        """Whether the time is up; looks at the kernel's clocks."""
+        if self._look_wall is None:
+            self._look_delay = run_delay(self.pid)
+            self._look_cpu = self._cpu() - self._cpu_mark
+            self._look_wall = time.monotonic()
+        return self.over_cpu() or self.over_wall()
+
+    def starved(self) -> bool:
+        """Whether the host kept a runnable child from running, by the scheduler's own account.
+
+        Time of its own is what it computed, slept or blocked: all but the time that it was
+        runnable and waited. A child with less of it than one call may have was starved.
+        """
+        delay = run_delay(self.pid)
+        if self._look_wall is None or delay is None or self._look_delay is None:
+            return False
+        passed = time.monotonic() - self._look_wall
+        return self._look_cpu + passed - (delay - self._look_delay) < self.seconds
+
+    def over_cpu(self) -> bool:
+        """Whether one call, or all of them, used more processor time than allowed."""
+        cpu = self._cpu()
+        return (
+            cpu - self._cpu_mark >= self.seconds + SLACK_SECONDS
+            or cpu - self.cpu_at_start >= self.seconds * self.count + SLACK_SECONDS
+        )
+
+    def over_wall(self) -> bool:
+        """Whether the wall clock's backstop is reached."""
+        now = time.monotonic()
+        return (
+            now - self._wall_mark >= self.wall_seconds
+            or now - self._wall_start >= self.wall_seconds * self.count
+        )
+
+    def _cpu(self) -> float:
+        try:
+            return cpu_clock(self.pid)
+        except OSError:
+            return 0.0  # it ended; the pipe says so, and how
+
+
+def grant(pid: int, budget: Budget, granted: float) -> float:
+    """Raise the kernel's own limit, which ends the child even where this process hangs.
+
+    Args:
+        pid: the child.
+        budget: the request that is about to be sent.
+        granted: the limit that stands.
+
+    Returns:
+        The limit that stands now, in seconds of the child's whole life.
+    """
+    need = budget.cpu_at_start + budget.seconds * budget.count + 1.0
+    if need <= granted:
+        return granted
+    limit = math.ceil(need + _GRANT_STEP_SECONDS)
+    with contextlib.suppress(OSError, ValueError):
+        _, hard = resource.prlimit(pid, resource.RLIMIT_CPU)
+        if hard != resource.RLIM_INFINITY:
+            limit = min(limit, hard)
+        resource.prlimit(pid, resource.RLIMIT_CPU, (limit, hard))
+    return float(limit)

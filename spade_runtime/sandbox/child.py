@@ -1,0 +1,296 @@
+"""The loop of a child: takes a request, runs the class, sends its claims.
+
+Everything here shares a process with code that may be hostile and may replace any of it; that is
+why nothing here is trusted, and why this file only has to be correct for honest classes.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from collections.abc import Callable, Sequence
+from time import perf_counter
+from typing import Any
+
+import msgspec
+
+from spade_runtime.sandbox import claims, source
+from spade_runtime.sandbox.capture import Capture
+from spade_runtime.sandbox.syscalls import REPLY_FD, REQUEST_FD
+from spade_runtime.sandbox.wire import (
+    CHUNK_BYTES,
+    FRAME_MARGIN,
+    HEADER,
+    HELLO,
+    Bad,
+    Close,
+    Criteria,
+    Inspect,
+    Load,
+    LoadReply,
+    Raised,
+    RawClosed,
+    RawCriterion,
+    RawReset,
+    RawStep,
+    RawTool,
+    Request,
+    Reset,
+    Solution,
+    Step,
+    Tool,
+    request_decoder,
+)
+
+READ_BYTES = 65536
+FLUSH_SECONDS = 0.02
+"""A batch that takes longer sends what is done, so that the parent sees which instance hangs."""
+OUT_OF_MEMORY_STATUS = 82
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class _Slot:
+    __slots__ = ("instance", "state")
+
+    def __init__(self, instance: Any, state: Any) -> None:
+        self.instance = instance
+        self.state = state
+
+
+class Child:
+    """One class, its instances, and the two pipes."""
+
+    def __init__(self) -> None:
+        self._buffer = b""
+        self._capture = Capture(0)
+        self._reply_bytes = 0
+        self._program: source.Program | None = None
+        self._slots: dict[int, _Slot] = {}
+
+    def serve(self) -> None:
+        """Answer requests until the parent closes its end."""
+        self._write(HELLO)
+        while True:
+            request = self._receive()
+            if request is None:
+                return
+            self._answer(request)
+
+    # --- the pipes ---------------------------------------------------------------------------
+
+    def _receive(self) -> Request | None:
+        data = self._buffer
+        while len(data) < HEADER.size or len(data) < HEADER.size + HEADER.unpack_from(data)[0]:
+            more = os.read(REQUEST_FD, READ_BYTES)
+            if not more:
+                return None
+            data += more
+        end = HEADER.size + HEADER.unpack_from(data)[0]
+        self._buffer = data[end:]
+        return request_decoder.decode(memoryview(data)[HEADER.size : end])
+
+    def _write(self, data: bytes) -> None:
+        done = os.write(REPLY_FD, data)
+        while done < len(data):
+            data = data[done:]
+            done = os.write(REPLY_FD, data)
+
+    def _send(self, nonce: int, first: int, last: bool, items: Sequence[Any]) -> None:
+        body = _encode((nonce, first, last, items))
+        if len(body) > self._reply_bytes and self._reply_bytes:
+            items = [self._bounded(item) for item in items]
+            body = _encode((nonce, first, last, items))
+        self._write(HEADER.pack(len(body)) + body)
+
+    def _bounded(self, item: Any) -> msgspec.Raw:
+        size = len(_encode(item))
+        if size <= self._reply_bytes + FRAME_MARGIN // 2:
+            return msgspec.Raw(_encode(item))
+        message = f"the reply is {size} bytes long, and {self._reply_bytes} are allowed"
+        return msgspec.Raw(_encode(Raised("reply", "", message, None, "SPD804")))
+
+    # --- requests ----------------------------------------------------------------------------
+
+    def _answer(self, request: Request) -> None:
+        if isinstance(request, Step):
+            self._batch(request.nonce, request.slots, request.actions, self._step, "step")
+        elif isinstance(request, Reset):
+            self._batch(request.nonce, request.slots, request.seeds, self._reset, "reset")
+        elif isinstance(request, Tool):
+            self._batch(request.nonce, request.slots, request.calls, self._tool, "tool")
+        elif isinstance(request, Criteria):
+            turns = request.turns
+            self._batch(request.nonce, request.slots, turns, self._criterion, "criterion")
+        elif isinstance(request, Solution):
+            slots = request.slots
+            self._batch(request.nonce, slots, slots, self._solution, "solution")
+        elif isinstance(request, Close):
+            self._batch(request.nonce, request.slots, request.slots, self._close, "close")
+        elif isinstance(request, Load):
+            self._send(request.nonce, 0, True, [self._load()])
+        else:
+            self._send(request.nonce, 0, True, [self._inspect(request)])
+
+    def _batch(
+        self,
+        nonce: int,
+        slots: Sequence[int],
+        values: Sequence[Any],
+        call: Callable[[int, Any], Any],
+        phase: str,
+    ) -> None:
+        items: list[Any] = []
+        first, weight, flushed, capture = 0, 0, perf_counter(), self._capture
+        violations = self._loaded().entropy.violations
+        for slot, value in zip(slots, values, strict=True):
+            if items and (weight > CHUNK_BYTES or perf_counter() - flushed > FLUSH_SECONDS):
+                self._send(nonce, first, False, items)
+                first, weight, items, flushed = first + len(items), 0, [], perf_counter()
+            try:
+                item = call(slot, value)
+            except BaseException as error:
+                item = claims.raised(phase, error)
+            if violations:
+                # The code may have caught what the guard raised; it stays refused.
+                item = claims.raised(phase, violations[0])
+                violations.clear()
+            if capture.used:
+                item = self._with_printed(item, phase)
+            items.append(item)
+            weight += _weight(item)
+        self._send(nonce, first, True, items)
+
+    def _with_printed(self, item: Any, phase: str) -> Any:
+        over, limit = self._capture.over, self._capture.limit
+        used, tail = self._capture.take()
+        if over and not (isinstance(item, Raised) and item.code == "SPD802"):
+            message = f"the call printed over {limit} bytes"
+            return Raised(phase, "PrintedTooMuch", message, None, "SPD804", used, tail)
+        if not isinstance(item, Bad):
+            item.printed_bytes, item.printed_tail = used, tail
+        return item
+
+    # --- calls of the class ------------------------------------------------------------------
+
+    def _inspect(self, request: Inspect) -> Any:
+        self._capture.limit = request.printed_bytes
+        self._reply_bytes = request.reply_bytes
+        self._program = source.Program(request.source, policy=request.policy)
+        return self._program.inspection()
+
+    def _load(self) -> LoadReply:
+        program = self._loaded()
+        try:
+            program.load()
+            schemas, problems = program.tools()
+            reply = LoadReply(None, schemas, problems)
+        except BaseException as error:
+            reply = LoadReply(claims.raised("load", error))
+        if program.entropy.violations:
+            reply = LoadReply(claims.raised("load", program.entropy.violations[0]))
+            program.entropy.violations.clear()
+        if self._capture.used:
+            item = self._with_printed(reply, "load")
+            reply = LoadReply(item) if isinstance(item, Raised) else item
+        return reply
+
+    def _loaded(self) -> source.Program:
+        if self._program is None:
+            raise RuntimeError("no source was sent yet")
+        return self._program
+
+    def _reset(self, slot: int, seed: int) -> Any:
+        program = self._loaded()
+        self._slots.pop(slot, None)
+        state = program.seeded(seed)
+        try:
+            instance = program.construct()
+        except BaseException as error:
+            return claims.raised("construct", error)
+        result = instance.reset(seed)
+        self._slots[slot] = _Slot(instance, state)
+        if type(result) is not tuple or len(result) != 2:
+            return claims.bad(result)
+        reply = RawReset(claims.text(result[0]), claims.mapping(result[1]))
+        if program.is_tool_use:
+            reply.turns, reply.turns_bad = source.instructions(instance)
+        return reply
+
+    def _step(self, slot: int, action: str) -> Any:
+        here = self._slots[slot]
+        self._loaded().activate(here.state)
+        result = here.instance.step(action)
+        if type(result) is not tuple or len(result) != 5:
+            return claims.bad(result)
+        observation, reward, terminated, truncated, info = result
+        return RawStep(
+            claims.text(observation),
+            claims.number(reward),
+            claims.flag(terminated),
+            claims.flag(truncated),
+            claims.mapping(info),
+        )
+
+    def _tool(self, slot: int, call: tuple[str, bytes, int]) -> Any:
+        here = self._slots[slot]
+        self._loaded().activate(here.state)
+        name, arguments, turn = call
+        result = source.call_tool(here.instance, name, msgspec.json.decode(arguments))
+        done: Any
+        try:
+            done = claims.flag(source.criterion_holds(here.instance, turn))
+        except BaseException as error:
+            done = claims.raised("criterion", error)
+        return RawTool(claims.text(result), done)
+
+    def _criterion(self, slot: int, turn: int) -> Any:
+        here = self._slots[slot]
+        self._loaded().activate(here.state)
+        return RawCriterion(claims.flag(source.criterion_holds(here.instance, turn)))
+
+    def _solution(self, slot: int, _: int) -> Any:
+        here = self._slots[slot]
+        program = self._loaded()
+        program.activate(here.state)
+        return source.solution(here.instance, tool_use=program.is_tool_use)
+
+    def _close(self, slot: int, _: int) -> Any:
+        here = self._slots.pop(slot, None)
+        if here is not None:
+            self._loaded().activate(here.state)
+            close = getattr(here.instance, "close", None)
+            if callable(close):
+                close()
+        return RawClosed()
+
+
+def _weight(item: Any) -> int:
+    """A generous estimate of an item's encoded size, in bytes."""
+    size = 4096 if isinstance(item, (Raised, Bad)) else 64 + 4 * len(item.printed_tail)
+    for name in ("observation", "result", "info"):
+        value = getattr(item, name, "")
+        if isinstance(value, str):
+            size += len(value) if value.isascii() else 4 * len(value)
+        elif isinstance(value, bytes):
+            size += len(value)
+    return size
+
+
+def main() -> None:
+    """Serve until the parent goes, then leave without running anybody's exit hooks."""
+    child = Child()
+    capture = child._capture
+    sys.stdin = io.StringIO()
+    sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = capture  # type: ignore[misc,assignment]
+    status = 1
+    try:
+        child.serve()
+        status = 0
+    except MemoryError:
+        status = OUT_OF_MEMORY_STATUS
+    except BaseException:
+        status = 1
+    finally:
+        os._exit(status)

@@ -1,0 +1,121 @@
+"""One request and its reply, as the parent sees them: bytes in, checked items out.
+
+Nothing here waits or reads; the channel feeds it. Every violation raises `WireViolation`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from spade_runtime.sandbox.wire import (
+    CHUNK_BYTES,
+    FRAME_MARGIN,
+    HEADER,
+    SLOTS_MAX,
+    Bad,
+    Frame,
+    Inspection,
+    LoadReply,
+    Raised,
+    RawClosed,
+    RawCriterion,
+    RawReset,
+    RawSolution,
+    RawStep,
+    RawTool,
+)
+
+_decoder = msgspec.msgpack.Decoder
+
+DECODERS: dict[str, msgspec.msgpack.Decoder[Any]] = {
+    "inspect": _decoder(Frame[Inspection]),
+    "load": _decoder(Frame[LoadReply]),
+    "reset": _decoder(Frame[RawReset | Raised | Bad]),
+    "step": _decoder(Frame[RawStep | Raised | Bad]),
+    "tool": _decoder(Frame[RawTool | Raised]),
+    "criterion": _decoder(Frame[RawCriterion | Raised]),
+    "solution": _decoder(Frame[RawSolution | Raised]),
+    "close": _decoder(Frame[RawClosed | Raised]),
+}
+"""One decoder for each phase: a reply of another phase's type is a violation."""
+
+
+class WireViolation(Exception):
+    """A frame that is no reply to the request.
+
+    Attributes:
+        too_large: the frame is too large rather than malformed.
+    """
+
+    def __init__(self, message: str, *, too_large: bool = False) -> None:
+        super().__init__(message)
+        self.too_large = too_large
+
+
+class Exchange:
+    """Collects the items of one reply.
+
+    Args:
+        phase: the call, a key of `DECODERS`.
+        nonce: the request's nonce.
+        count: items to expect, one for each slot.
+        reply_bytes: what one instance's reply may weigh.
+    """
+
+    __slots__ = ("_buffer", "_count", "_decode", "_frame_max", "_left", "_nonce", "done", "items")
+
+    def __init__(self, phase: str, nonce: int, count: int, reply_bytes: int) -> None:
+        if not 0 < count <= SLOTS_MAX:
+            raise ValueError(f"a request is for 1 to {SLOTS_MAX} slots, not for {count}")
+        self._decode = DECODERS[phase].decode
+        self._nonce = nonce
+        self._count = count
+        self._frame_max = CHUNK_BYTES + reply_bytes + FRAME_MARGIN
+        self._left = count * (reply_bytes + FRAME_MARGIN)
+        self._buffer = b""
+        self.items: list[Any] = []
+        self.done = False
+
+    def feed(self, data: bytes) -> bool:
+        """Take bytes as they came.
+
+        Returns:
+            Whether an item came with them.
+
+        Raises:
+            WireViolation: the bytes are no part of a reply to this request.
+        """
+        buffer = self._buffer + data if self._buffer else data
+        before = len(self.items)
+        while len(buffer) >= 4:
+            (size,) = HEADER.unpack_from(buffer)
+            # Refused on the header alone, before a byte of the body is kept.
+            if size > self._frame_max or size > self._left:
+                raise WireViolation(f"a frame of {size} bytes was announced", too_large=True)
+            if self.done:
+                raise WireViolation("bytes after the end of the reply")
+            if len(buffer) < 4 + size:
+                break
+            self._left -= size
+            self._take(buffer[4 : 4 + size])
+            buffer = buffer[4 + size :]
+        if self.done and buffer:
+            raise WireViolation("bytes after the end of the reply")
+        self._buffer = buffer
+        return len(self.items) > before
+
+    def _take(self, body: bytes) -> None:
+        try:
+            frame = self._decode(body)
+        except (msgspec.MsgspecError, ValueError, RecursionError) as problem:
+            raise WireViolation(f"a frame does not decode: {problem}") from problem
+        if frame.nonce != self._nonce:
+            raise WireViolation("a frame carries the nonce of another request")
+        if frame.first != len(self.items) or not frame.items:
+            raise WireViolation("a frame is out of order")
+        self.items += frame.items
+        if len(self.items) > self._count or frame.last != (len(self.items) == self._count):
+            raise WireViolation(f"the reply has not the {self._count} items that were asked for")
+        self.done = frame.last

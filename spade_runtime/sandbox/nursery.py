@@ -1,0 +1,325 @@
+"""The trainer's half of a zygote: executes it, orders children, learns how they ended."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import json
+import os
+import secrets
+import select
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from array import array
+from collections import deque
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spade_runtime.errors import HostError, IsolationUnavailable
+from spade_runtime.sandbox.facilities import Facilities
+from spade_runtime.sandbox.requests import FORGET, REPORT, REQUEST, SPAWN, STATUS
+
+START_SECONDS = 60.0
+ANSWER_SECONDS = 30.0
+_UID_FIRST, _UID_BLOCKS, _UID_BLOCK = 1_000_000_000, 200_000, 4096
+
+
+@dataclass(slots=True)
+class Hatchling:
+    """One forked child, blank and locked down.
+
+    Attributes:
+        inner: its pid in the zygote's namespace, by which the zygote knows it.
+        pidfd: a handle that can't be mistaken for another process.
+        requests: write end of its request pipe, non-blocking.
+        replies: read end of its reply pipe, non-blocking.
+        pid: its pid here, for `/proc` and the processor clock.
+    """
+
+    inner: int
+    pidfd: int
+    requests: int
+    replies: int
+    pid: int
+
+    def kill(self) -> None:
+        """End the process; does nothing where it has ended already."""
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self.pidfd, signal.SIGKILL)
+
+    def close(self) -> None:
+        """Close the three descriptors."""
+        for descriptor in (self.pidfd, self.requests, self.replies):
+            os.close(descriptor)
+
+
+class Nursery:
+    """One zygote and the children forked from it. Thread-safe.
+
+    Args:
+        layers: layers of isolation to put on, of `facilities.LAYERS`.
+        program: the seccomp filter as BPF.
+        hash_seed: the children's PYTHONHASHSEED.
+        preload: name of a preload set.
+        memory_mib: what a child kept ready may use.
+        ready: children to keep ready.
+
+    Raises:
+        HostError: the zygote did not start.
+    """
+
+    def __init__(
+        self,
+        *,
+        layers: frozenset[str],
+        program: bytes,
+        hash_seed: int,
+        preload: str,
+        memory_mib: int,
+        ready: int = 1,
+    ) -> None:
+        self._lock = threading.Lock()
+        self._memory_mib = memory_mib
+        self._want_ready = ready
+        self._ordered = 0
+        self._ready: deque[Hatchling] = deque()
+        self._endings: dict[int, int] = {}
+        self._closed = False
+        self.spawned = 0
+        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self._socket = ours
+        with theirs:
+            self._process = subprocess.Popen(
+                _command(theirs.fileno()),
+                env=_environment(hash_seed),
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.PIPE,
+                pass_fds=[theirs.fileno()],
+                start_new_session=True,
+            )
+        try:
+            report = self._configure(layers, program, preload)
+        except BaseException:
+            self.close()
+            raise
+        self.facilities = Facilities(**report["facilities"])
+        self.missing: list[str] = report["missing"]
+
+    def _configure(self, layers: frozenset[str], program: bytes, preload: str) -> dict[str, Any]:
+        config = {
+            "layers": sorted(layers),
+            "program": program.hex(),
+            "preload": preload,
+            "uid_base": _UID_FIRST + secrets.randbelow(_UID_BLOCKS) * _UID_BLOCK,
+        }
+        self._socket.settimeout(START_SECONDS)
+        try:
+            self._socket.send(json.dumps(config).encode())
+            answer = self._socket.recv(65536)
+        except OSError as problem:
+            answer = json.dumps({"error": str(problem)}).encode()
+        report: dict[str, Any] = json.loads(answer) if answer else {"error": "it ended"}
+        stderr = self._process.stderr
+        assert stderr is not None
+        with stderr:
+            if "error" in report:
+                self._process.kill()
+                said = stderr.read().decode(errors="replace").strip().splitlines()
+                detail = f" ({said[-1]})" if said else ""
+                raise HostError(f"the sandbox's zygote did not start: {report['error']}{detail}")
+        self._socket.settimeout(ANSWER_SECONDS)
+        return report
+
+    @property
+    def alive(self) -> bool:
+        """Whether the zygote still runs."""
+        return not self._closed and self._process.poll() is None
+
+    def take(self, memory_mib: int) -> Hatchling:
+        """Give out a child that nobody used; one more is ordered in its place.
+
+        Raises:
+            HostError: the zygote is gone, or could not fork.
+        """
+        with self._lock:
+            if memory_mib != self._memory_mib:
+                return self._fork_now(memory_mib)
+            if not self._ready and not self._ordered:
+                self._order()
+            while not self._ready:
+                self._receive()
+            hatchling = self._ready.popleft()
+            while len(self._ready) + self._ordered < self._want_ready:
+                self._order()
+            return hatchling
+
+    def _fork_now(self, memory_mib: int) -> Hatchling:
+        while self._ordered:
+            self._receive()
+        before = len(self._ready)
+        self._send(SPAWN, memory_mib)
+        self._ordered += 1
+        while len(self._ready) == before:
+            self._receive()
+        return self._ready.pop()
+
+    def _order(self) -> None:
+        self._send(SPAWN, self._memory_mib)
+        self._ordered += 1
+
+    def ending(self, hatchling: Hatchling) -> int | None:
+        """Wait for a child that is ending, and say how.
+
+        Returns:
+            The wait status, or None where the zygote is gone.
+        """
+        with self._lock:
+            try:
+                self._send(REPORT, hatchling.inner)
+                while hatchling.inner not in self._endings:
+                    self._receive()
+            except HostError:
+                return None
+            return self._endings.pop(hatchling.inner)
+
+    def forget(self, hatchling: Hatchling) -> None:
+        """Let the zygote reap a child that was killed."""
+        with self._lock, contextlib.suppress(HostError):
+            self._send(FORGET, hatchling.inner)
+
+    def _send(self, letter: bytes, number: int) -> None:
+        try:
+            self._socket.send(REQUEST.pack(letter, number))
+        except OSError as problem:
+            raise HostError(f"the sandbox's zygote is gone: {problem}") from problem
+
+    def _receive(self) -> None:
+        try:
+            data, ancillary, _, _ = self._socket.recvmsg(
+                STATUS.size, socket.CMSG_SPACE(3 * array("i").itemsize), socket.MSG_CMSG_CLOEXEC
+            )
+        except OSError as problem:
+            raise HostError(f"the sandbox's zygote does not answer: {problem}") from problem
+        if not data:
+            raise HostError("the sandbox's zygote is gone")
+        letter, inner, status = STATUS.unpack(data)
+        if letter == REPORT:
+            self._endings[inner] = status
+            return
+        self._ordered -= 1
+        if letter != SPAWN:
+            raise HostError(f"the sandbox could not fork a child: {os.strerror(status)}")
+        descriptors = array("i")
+        for _, _, packed in ancillary:
+            descriptors.frombytes(packed)
+        pidfd, requests, replies = descriptors
+        os.set_blocking(requests, False)
+        os.set_blocking(replies, False)
+        self._ready.append(Hatchling(inner, pidfd, requests, replies, _pid_of(pidfd)))
+        self.spawned += 1
+
+    def close(self) -> None:
+        """End the zygote and with it every child; may be called twice."""
+        with self._lock:
+            if self._closed:
+                return
+            self._closed = True
+            with contextlib.suppress(HostError):
+                self._socket.settimeout(5.0)
+                while self._ordered:
+                    self._receive()
+            for hatchling in self._ready:
+                hatchling.close()
+            self._ready.clear()
+            self._socket.close()
+        self._process.kill()
+        self._process.wait()
+
+    def pids(self) -> list[int]:
+        """Pids of the children kept ready."""
+        with self._lock:
+            return [hatchling.pid for hatchling in self._ready]
+
+
+def _pid_of(pidfd: int) -> int:
+    """The pid behind a pidfd, as this process's own `/proc` counts."""
+    for line in Path(f"/proc/self/fdinfo/{pidfd}").read_text().splitlines():
+        name, _, value = line.partition(":")
+        if name == "Pid":
+            return int(value)
+    raise HostError("the kernel does not tell a pidfd's pid; a kernel of at least 5.4 does")
+
+
+def wait_readable(descriptor: int, seconds: float) -> bool:
+    """Whether a descriptor becomes readable in time."""
+    poll = select.poll()
+    poll.register(descriptor, select.POLLIN)
+    end = time.monotonic() + seconds
+    while True:
+        left = end - time.monotonic()
+        if poll.poll(max(0, int(left * 1000))):
+            return True
+        if left <= 0:
+            return False
+
+
+def _command(control_fd: int) -> list[str]:
+    paths = _import_paths()
+    start = (
+        f"import sys; sys.path[:0] = {paths!r}; "
+        f"from spade_runtime.sandbox.zygote import main; main({control_fd})"
+    )
+    # No -I or -E: they would make Python ignore PYTHONHASHSEED. The environment is clean anyway.
+    return [sys.executable, "-S", "-s", "-P", "-c", start]
+
+
+def _import_paths() -> list[str]:
+    """Where the zygote's few packages live; nothing else of `sys.path` goes along."""
+    paths: list[str] = []
+    for name in ("spade_runtime", "msgspec", "RestrictedPython", "numpy", "networkx"):
+        found = importlib.util.find_spec(name)
+        if found is None or found.origin is None:
+            continue
+        home = str(Path(found.origin).resolve().parent.parent)
+        if home not in paths:
+            paths.append(home)
+    return paths
+
+
+def _environment(hash_seed: int) -> dict[str, str]:
+    """All that the zygote gets to see of the trainer's environment: nothing."""
+    return {
+        "PATH": "/usr/bin:/bin",
+        "LC_ALL": "C.UTF-8",
+        "PYTHONHASHSEED": str(hash_seed),
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "PYTHONUTF8": "1",
+        # More threads than one would make the fork unsafe, and each takes address space.
+        "OPENBLAS_NUM_THREADS": "1",
+        "OMP_NUM_THREADS": "1",
+        "MKL_NUM_THREADS": "1",
+        "MALLOC_ARENA_MAX": "1",
+    }
+
+
+def require(level: str, facilities: Facilities) -> None:
+    """Hold what was reached against a level.
+
+    Raises:
+        IsolationUnavailable: `strict` was asked for and something is missing; the message says
+            what, and how to get it.
+    """
+    missing = facilities.missing_for_strict()
+    if level == "strict" and missing:
+        raise IsolationUnavailable(
+            "the sandbox can't isolate at level 'strict' here. Missing:\n- "
+            + "\n- ".join(missing)
+            + "\n`spade doctor` shows more; level='best_effort' takes what there is."
+        )

@@ -1,0 +1,176 @@
+"""`SandboxPool`: the public face of the sandbox."""
+
+from __future__ import annotations
+
+import os
+import threading
+from typing import Any, Literal
+
+from spade_runtime.errors import IsolationUnavailable
+from spade_runtime.sandbox.channel import RawChild
+from spade_runtime.sandbox.facilities import LAYERS, Facilities, supported
+from spade_runtime.sandbox.nursery import Nursery, require
+from spade_runtime.sandbox.syscalls import allow_list
+from spade_runtime.spec import IsolationLevel, Limits
+
+Policy = Literal["on", "off"]
+
+
+class SandboxPool:
+    """Gives out locked-down children, each for one environment class. Thread-safe.
+
+    A pool owns one zygote for each preload set, started when it is first needed, and keeps a
+    locked-down child ready. A child serves one class once and is never given out again.
+
+    Args:
+        level: `strict` refuses to start where the machine can't isolate; `best_effort` takes what
+            there is; `none` is for trusted code.
+        policy: `off` runs sources without the static policy and its guards: the isolation holds
+            by itself.
+        limits: limits of every child that is opened without its own.
+        hash_seed: the children's PYTHONHASHSEED. Training uses one; validation replays in a
+            second pool with another.
+        start_time: shift of the children's monotonic clock in seconds, so that a class which
+            reads the real one is seen by a replay.
+        workers: children that may compute at once; more requests wait their turn. The machine's
+            processors by default.
+        layers: layers of isolation to put on, for tests of each one alone.
+
+    Attributes:
+        isolation: the level and what is in force, as reports record it.
+
+    Raises:
+        IsolationUnavailable: the level can't be had here; the message names what is missing.
+    """
+
+    def __init__(
+        self,
+        *,
+        level: IsolationLevel = "strict",
+        policy: Policy = "on",
+        limits: Limits | None = None,
+        hash_seed: int = 0,
+        start_time: float | None = None,
+        workers: int | None = None,
+        layers: frozenset[str] | None = None,
+    ) -> None:
+        if not supported():
+            raise IsolationUnavailable(
+                "the sandbox needs Linux; on this system run it in a Linux container or machine"
+            )
+        self.level = level
+        self.policy = policy
+        self.limits = limits or Limits()
+        self._hash_seed = hash_seed
+        self._start_time = start_time
+        self.workers = workers or len(os.sched_getaffinity(0))
+        self._running = threading.BoundedSemaphore(self.workers)
+        chosen = frozenset(LAYERS) if layers is None else layers
+        self._layers = frozenset({"rlimits"}) if level == "none" else chosen
+        self._lock = threading.Lock()
+        self._nurseries: dict[str, Nursery] = {}
+        self._closed = False
+        self._opened = 0
+        self._restarts = 0
+        self._lost_spawns = 0
+        self.facilities: Facilities = self._nursery("plain").facilities
+        parts = ", ".join(self.facilities.parts())
+        self.isolation = f"{level} ({parts})" if parts else level
+
+    def open_raw(
+        self,
+        source: str,
+        *,
+        instances: int = 1,
+        limits: Limits | None = None,
+        policy: Policy | None = None,
+    ) -> RawChild:
+        """Give out a fresh child for a source; nothing has been sent to it yet.
+
+        Args:
+            source: the text of the environment.
+            instances: how many slots will be used.
+            limits: limits of this child alone.
+            policy: overrides the pool's.
+
+        Raises:
+            HostError: the zygote can't be had.
+        """
+        limits = limits or self.limits
+        preload, memory = self._needs(source, limits)
+        nursery = self._nursery(preload)
+        hatchling = nursery.take(memory)
+        self._opened += 1
+        return RawChild(
+            nursery,
+            hatchling,
+            source,
+            instances=instances,
+            limits=limits,
+            policy=(policy or self.policy) == "on",
+            workers=self._running,
+            isolation=self.isolation,
+        )
+
+    def stats(self) -> dict[str, Any]:
+        """Counts since the start: children given out, forked, kept ready, zygote restarts."""
+        with self._lock:
+            nurseries = dict(self._nurseries)
+        return {
+            "opened": self._opened,
+            "spawned": self._lost_spawns + sum(one.spawned for one in nurseries.values()),
+            "ready": sum(len(one.pids()) for one in nurseries.values()),
+            "zygotes": sorted(nurseries),
+            "restarts": self._restarts,
+            "workers": self.workers,
+        }
+
+    def close(self) -> None:
+        """End every zygote and with it every child; may be called twice."""
+        with self._lock:
+            self._closed = True
+            nurseries = list(self._nurseries.values())
+            self._nurseries.clear()
+        for nursery in nurseries:
+            nursery.close()
+
+    def __enter__(self) -> SandboxPool:
+        """Give itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close it."""
+        self.close()
+
+    def _needs(self, source: str, limits: Limits) -> tuple[str, int]:
+        """Preload set and memory in MiB; a word in the text is enough to get the larger ones."""
+        if "numpy" in source or "networkx" in source:
+            return "numpy", limits.numpy_memory_mib
+        return "plain", limits.memory_mib
+
+    def _nursery(self, preload: str) -> Nursery:
+        with self._lock:
+            if self._closed:
+                raise RuntimeError("this pool is closed")
+            nursery = self._nurseries.get(preload)
+            if nursery is not None and nursery.alive:
+                return nursery
+            if nursery is not None:
+                self._restarts += 1
+                self._lost_spawns += nursery.spawned
+                nursery.close()
+            memory = self.limits.memory_mib if preload == "plain" else self.limits.numpy_memory_mib
+            nursery = Nursery(
+                layers=self._layers,
+                program=allow_list() if "seccomp" in self._layers else b"",
+                hash_seed=self._hash_seed,
+                preload=preload,
+                memory_mib=memory,
+            )
+            self._nurseries[preload] = nursery
+        try:
+            require(self.level, nursery.facilities)
+        except IsolationUnavailable:
+            nursery.close()
+            raise
+        return nursery

@@ -1,0 +1,87 @@
+"""What the zygote imports before it locks itself in; what is not here can not be imported later."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+from spade_runtime import curated
+
+# `gem` is the contract's own stand-in for a library, and no module to import.
+CONTRACT_MODULES: tuple[str, ...] = tuple(
+    name for name in curated.MODULES if name.partition(".")[0] != "gem"
+)
+"""The list of contract.md section 2."""
+
+# What the standard library imports only when it needs it: the files are out of reach by then.
+_HIDDEN: tuple[str, ...] = (
+    "encodings.ascii",
+    "encodings.idna",
+    "encodings.latin_1",
+    "encodings.raw_unicode_escape",
+    "encodings.unicode_escape",
+    "encodings.utf_8",
+    "encodings.utf_8_sig",
+    "stringprep",
+    "unicodedata",
+    "_strptime",
+    "linecache",
+    "traceback",
+    "tokenize",
+)
+
+_RUNTIME: tuple[str, ...] = (
+    "msgspec",
+    "spade_runtime.authoring",
+    "spade_runtime.contract",
+    "spade_runtime.entropy",
+    "spade_runtime.policy",
+    "spade_runtime.toolspec",
+    "spade_runtime.views",
+    "spade_runtime.sandbox.child",
+    "spade_runtime.sandbox.lockdown",
+)
+
+# numpy 2 imports these when they are first touched.
+_NUMPY: tuple[str, ...] = (
+    "numpy",
+    "numpy.fft",
+    "numpy.lib",
+    "numpy.linalg",
+    "numpy.ma",
+    "numpy.typing",
+    "numpy.polynomial",
+    "numpy.random",
+    "networkx",
+)
+
+SETS: dict[str, tuple[str, ...]] = {"plain": (), "numpy": _NUMPY}
+"""Preload sets by name; each has a zygote of its own, started when a source first needs it."""
+
+# Doors to the system that the imports above opened in passing.
+_SHUT: tuple[str, ...] = ("_socket", "ctypes", "_ctypes", "socket", "subprocess", "mmap")
+
+
+def preload(name: str) -> list[str]:
+    """Import a set; packages that are not installed are left out.
+
+    Returns:
+        Names of the modules of the set that are missing here.
+    """
+    for module in (*CONTRACT_MODULES, *_HIDDEN, *_RUNTIME):
+        import_module(module)
+    missing = []
+    for module in SETS[name]:
+        try:
+            import_module(module)
+        except ImportError:
+            missing.append(module)
+    return missing
+
+
+def shut() -> None:
+    """Take the system's own doors off the table, and every place to import from."""
+    for name in _SHUT:
+        sys.modules.pop(name, None)
+    sys.path[:] = []
+    sys.path_importer_cache.clear()

@@ -1,0 +1,159 @@
+"""One source inside the child: inspected by the static gates, then run.
+
+The seam between the child's loop and the language layer (`policy`, `contract`, `views`,
+`entropy`, `authoring`, `toolspec`).
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from spade_runtime import authoring, contract, policy, toolspec, views
+from spade_runtime.entropy import Entropy
+from spade_runtime.sandbox import claims
+from spade_runtime.sandbox.wire import Bad, Inspection, RawFinding, RawSolution
+
+_FINDINGS_MAX = 200
+_ACTIONS_MAX = 4096
+_TURNS_MAX = 64
+_CALLS_MAX = 256
+
+
+class Program:
+    """A source, and what was made of it.
+
+    Args:
+        source: the text of the file.
+        policy: hold it to the static policy and run it in the guarded namespace.
+    """
+
+    def __init__(self, source: str, *, policy: bool) -> None:
+        self.source = source
+        self.policy = policy
+        self.is_tool_use = False
+        self._class: Any = None
+        self._class_name = ""
+        self.dialect = "contract"
+        self.entropy = Entropy(real_generators="networkx" in source)
+
+    def inspection(self) -> Inspection:
+        """Run the static gates; nothing of the source runs."""
+        result = policy.check(self.source, filename=claims.SOURCE_NAME)
+        found = list(result.findings)
+        if not self.policy:
+            found = [finding for finding in found if finding.code == "SPD003"]
+        reply = Inspection(imports=sorted(result.uses))
+        if not any(finding.code == "SPD003" for finding in found):
+            reading = contract.read(self.source)
+            found += reading.findings
+            self._class_name = reading.class_name or ""
+            self.is_tool_use = reading.kind == "tool_use"
+            self.dialect = reading.dialect or "contract"
+            reply.kind, reply.dialect = reading.kind, reading.dialect
+            reply.class_name, reply.title = reading.class_name, reading.title
+            reply.skill, reply.max_turns = reading.skill, reading.max_turns
+            reply.version, reply.docstring = reading.version, reading.docstring or ""
+            reply.has_solution = reading.has_solution
+        reply.findings = [
+            RawFinding(one.code, claims.clean(one.message, 500), one.line, one.column)
+            for one in found[:_FINDINGS_MAX]
+        ]
+        return reply
+
+    def load(self) -> None:
+        """Run the module and find its class; what it raises goes through."""
+        code = policy.compile_checked(self.source, policy=self.policy)
+        namespace = views.namespace(self.entropy, policy=self.policy, dialect=self.dialect)
+        exec(code, namespace)
+        self._class = namespace[self._class_name]
+
+    def tools(self) -> tuple[bytes, list[tuple[str, str]]]:
+        """The tools' schemas as a JSON list, and what is wrong with them."""
+        if not self.is_tool_use:
+            return b"[]", []
+        schemas, problems = toolspec.derive(self._class)
+        return json.dumps(schemas).encode(), list(problems)
+
+    def seeded(self, seed: int) -> Any:
+        """Make the sources of chance of one episode and bring them in force."""
+        return self.entropy.new(seed)
+
+    def activate(self, state: Any) -> None:
+        """Bring an instance's own sources of chance in force."""
+        self.entropy.activate(state)
+
+    def construct(self) -> Any:
+        """Make an instance."""
+        return self._class()
+
+
+def instructions(instance: Any) -> tuple[list[str] | None, Bad | None]:
+    """The user's instructions that `reset` left: the texts, or the first that is none."""
+    texts = []
+    for value in authoring.instructions(instance)[:_TURNS_MAX]:
+        text = claims.text(value)
+        if isinstance(text, Bad):
+            return None, text
+        texts.append(text)
+    return texts, None
+
+
+def criterion_holds(instance: Any, turn: int) -> bool:
+    """Ask whether a user turn is done now."""
+    return authoring.criterion_holds(instance, turn)
+
+
+def call_tool(instance: Any, name: str, arguments: dict[str, Any]) -> Any:
+    """Run one declared tool and render its result.
+
+    Raises:
+        LookupError: the class declares no tool of that name.
+    """
+    if name not in authoring.declared_tools(type(instance)):
+        raise LookupError(f"there is no tool {name!r}")
+    return authoring.rendered(getattr(instance, name)(**arguments))
+
+
+def solution(instance: Any, *, tool_use: bool) -> RawSolution:
+    """Ask for the reference solution of the state that `reset` left."""
+    method = getattr(instance, "solution", None)
+    if not callable(method):
+        return RawSolution()
+    steps = method()
+    if steps is None:
+        return RawSolution()
+    if type(steps) not in (list, tuple):
+        return RawSolution(bad=claims.bad(steps, "a list is expected"))
+    return _calls(steps) if tool_use else _actions(steps)
+
+
+def _actions(steps: Any) -> RawSolution:
+    if len(steps) > _ACTIONS_MAX:
+        return RawSolution(bad=Bad("list", "", f"more than {_ACTIONS_MAX} actions"))
+    actions = []
+    for step in steps:
+        action = claims.text(step)
+        if isinstance(action, Bad):
+            return RawSolution(bad=action)
+        actions.append(action)
+    return RawSolution(actions=actions)
+
+
+def _calls(turns: Any) -> RawSolution:
+    if len(turns) > _TURNS_MAX:
+        return RawSolution(bad=Bad("list", "", f"calls for more than {_TURNS_MAX} turns"))
+    found: list[list[tuple[str, bytes]]] = []
+    for turn in turns:
+        if type(turn) not in (list, tuple) or len(turn) > _CALLS_MAX:
+            return RawSolution(bad=claims.bad(turn, "a list of calls is expected for each turn"))
+        calls: list[tuple[str, bytes]] = []
+        for one in turn:
+            if not isinstance(one, authoring.Call) or type(one.name) is not str:
+                return RawSolution(bad=claims.bad(one, "write call(name, argument=value)"))
+            arguments = claims.mapping(one.arguments)
+            if isinstance(arguments, Bad):
+                return RawSolution(bad=arguments)
+            calls.append((one.name, arguments))
+        found.append(calls)
+    return RawSolution(calls=found)

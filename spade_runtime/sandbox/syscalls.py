@@ -1,0 +1,124 @@
+"""Compiles the allow-list of system calls once, in the parent, by pyseccomp.
+
+Children load the exported BPF themselves, so that neither pyseccomp nor libseccomp lives in them.
+"""
+
+from __future__ import annotations
+
+import errno
+import functools
+import mmap
+import os
+
+from spade_runtime.errors import IsolationUnavailable
+
+REQUEST_FD = 3
+REPLY_FD = 4
+
+_FREE = (
+    "brk",
+    "clock_gettime",
+    "exit",
+    "exit_group",
+    "futex",
+    "getrandom",
+    "gettimeofday",
+    "madvise",
+    "mremap",
+    "munmap",
+    "restart_syscall",
+    "rt_sigreturn",
+    "sched_yield",
+    "time",
+)
+# An honest class never makes these, so the process ends instead of trying again.
+_DEADLY = (
+    "add_key",
+    "bind",
+    "bpf",
+    "connect",
+    "delete_module",
+    "execve",
+    "execveat",
+    "finit_module",
+    "init_module",
+    "io_uring_enter",
+    "io_uring_register",
+    "io_uring_setup",
+    "kexec_file_load",
+    "kexec_load",
+    "keyctl",
+    "mount",
+    "move_mount",
+    "open_by_handle_at",
+    "open_tree",
+    "perf_event_open",
+    "pidfd_getfd",
+    "pivot_root",
+    "process_vm_readv",
+    "process_vm_writev",
+    "ptrace",
+    "request_key",
+    "setns",
+    "socket",
+    "socketpair",
+    "umount2",
+    "unshare",
+    "userfaultfd",
+)
+
+
+@functools.lru_cache(maxsize=1)
+def allow_list() -> bytes:
+    """The filter as BPF: what is named is allowed, the rest fails with EPERM or kills.
+
+    Reading is allowed from the request pipe alone and writing to the reply pipe alone; memory may
+    be mapped, but not from a file and never executable.
+
+    Raises:
+        IsolationUnavailable: libseccomp is missing.
+    """
+    try:
+        import pyseccomp as seccomp
+    except (ImportError, RuntimeError, OSError) as problem:
+        raise IsolationUnavailable(
+            f"libseccomp can't be loaded ({problem}); install it (Debian, Ubuntu: apt install "
+            f"libseccomp2; Fedora: dnf install libseccomp), or choose level='best_effort'"
+        ) from problem
+    rules = seccomp.SyscallFilter(defaction=seccomp.ERRNO(errno.EPERM))
+    # Another architecture's numbers (int80, say) would slip past a filter made for this one.
+    rules.set_attr(seccomp.Attr.ACT_BADARCH, seccomp.KILL_PROCESS)
+    for name in _FREE:
+        _add(rules, seccomp.ALLOW, name)
+    for name in _DEADLY:
+        _add(rules, seccomp.KILL_PROCESS, name)
+    arg, equal, masked = seccomp.Arg, seccomp.EQ, seccomp.MASKED_EQ
+    _add(rules, seccomp.ALLOW, "read", arg(0, equal, REQUEST_FD))
+    _add(rules, seccomp.ALLOW, "write", arg(0, equal, REPLY_FD))
+    _add(
+        rules,
+        seccomp.ALLOW,
+        "mmap",
+        arg(2, masked, mmap.PROT_EXEC, 0),
+        arg(3, masked, mmap.MAP_ANONYMOUS, mmap.MAP_ANONYMOUS),
+    )
+    _add(rules, seccomp.ALLOW, "mprotect", arg(2, masked, mmap.PROT_EXEC, 0))
+    return _exported(rules)
+
+
+def _add(rules: object, action: int, name: str, *conditions: object) -> None:
+    import pyseccomp as seccomp
+
+    try:
+        seccomp.resolve_syscall(seccomp.system_arch(), name)
+    except ValueError:
+        return  # this architecture, or this libseccomp, has no call of that name: EPERM holds
+    rules.add_rule(action, name, *conditions)  # type: ignore[attr-defined]
+
+
+def _exported(rules: object) -> bytes:
+    descriptor = os.memfd_create("spade-filter")
+    with os.fdopen(descriptor, "w+b") as file:
+        rules.export_bpf(file)  # type: ignore[attr-defined]
+        file.seek(0)
+        return file.read()
