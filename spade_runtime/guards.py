@@ -1,0 +1,275 @@
+"""What stands in for the builtins and library functions that reach an attribute by name.
+
+The static policy sees the names that are written in a source. Names that are put together while
+the code runs (`getattr`, format strings, `attrgetter`) are checked here. A refusal is a
+`PolicyViolation`; it is recorded as well as raised, since generated code catches a lot.
+"""
+
+from __future__ import annotations
+
+from _string import formatter_field_name_split, formatter_parser  # type: ignore[import-not-found]
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from spade_runtime.entropy import Entropy
+
+# Attributes of frames, code, generators, coroutines and tracebacks, and a few that evaluate text.
+INTERNAL_ATTRIBUTES = frozenset(
+    "tb_frame tb_next tb_lasti f_back f_builtins f_code f_generator f_globals f_locals f_trace "
+    "f_lasti gi_frame gi_code gi_yieldfrom gi_running gi_suspended cr_await cr_frame cr_code "
+    "cr_origin ag_await ag_frame ag_code co_code co_consts co_names co_filename co_varnames "
+    "co_freevars co_cellvars func_globals func_code mro _evaluate from_callable "
+    "tofile ctypes".split()
+)
+# Attributes whose meaning depends on the object, so that reading them goes through a guard.
+GUARDED_ATTRIBUTES = frozenset({"format", "format_map", "obj"})
+# Methods that a class may define, and that may be called by name (`super().__init__()`).
+CLASS_METHODS = frozenset(
+    "__init__ __new__ __repr__ __str__ __len__ __iter__ __next__ __reversed__ __getitem__ "
+    "__setitem__ __delitem__ __missing__ __contains__ __call__ __hash__ __bool__ __enter__ "
+    "__exit__ __post_init__ __lt__ __le__ __eq__ __ne__ __gt__ __ge__ __add__ __sub__ __mul__ "
+    "__matmul__ __truediv__ __floordiv__ __mod__ __divmod__ __pow__ __lshift__ __rshift__ __and__ "
+    "__xor__ __or__ __radd__ __rsub__ __rmul__ __rmatmul__ __rtruediv__ __rfloordiv__ __rmod__ "
+    "__rdivmod__ __rpow__ __rlshift__ __rrshift__ __rand__ __rxor__ __ror__ __iadd__ __isub__ "
+    "__imul__ __imatmul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __ilshift__ __irshift__ "
+    "__iand__ __ixor__ __ior__ __neg__ __pos__ __abs__ __invert__ __complex__ __int__ __float__ "
+    "__index__ __round__ __trunc__ __floor__ __ceil__ __format__ __bytes__ __copy__ __deepcopy__ "
+    "__length_hint__ __init_subclass__ __class_getitem__ __set_name__ __get__ __set__ __delete__ "
+    "__fspath__ __sizeof__ __dir__ __replace__".split()
+)
+# Dunder attributes that may be read: strings, and the methods above except descriptors' hooks.
+READABLE = (
+    CLASS_METHODS - frozenset("__get__ __set__ __delete__ __set_name__ __dir__".split())
+) | {
+    "__name__",
+    "__qualname__",
+    "__doc__",
+    "__file__",
+    "__slots__",
+    "__version__",
+    "__members__",
+}
+
+_HINTS = {
+    "__class__": "use type(x).__name__ for a class's name and isinstance for a test",
+    "__dict__": "name the attributes that you need, or keep the data in a dict of your own",
+    "__code__": "environments have no access to code objects",
+    "__globals__": "environments have no access to another scope's names",
+    "obj": "use the exception's text instead",
+    "from_callable": "use inspect.signature",
+    "mro": "use isinstance or issubclass",
+}
+
+
+class PolicyViolation(BaseException):
+    """A run-time guard refused what the code tried.
+
+    It derives from `BaseException` so that `except Exception` in generated code does not swallow
+    it, and every one is recorded in `Entropy.violations` for code that catches even that.
+
+    Attributes:
+        code: the finding code that the validator reports.
+    """
+
+    def __init__(self, message: str, code: str = "SPD103") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+def is_dunder(name: str) -> bool:
+    """Whether a name has the form `__name__`.
+
+    >>> is_dunder("__class__"), is_dunder("__private"), is_dunder("____")
+    (True, False, False)
+    """
+    return len(name) > 4 and name.startswith("__") and name.endswith("__")
+
+
+def refusal(name: str) -> str:
+    """The message for an attribute that environments can't have."""
+    hint = _HINTS.get(name, "write the environment without reflection")
+    return f"the attribute {name!r} is interpreter-internal and not available here; {hint}"
+
+
+def refused_attribute(name: str) -> bool:
+    """Whether reading an attribute of this name is refused wherever it is written."""
+    return name in INTERNAL_ATTRIBUTES or (is_dunder(name) and name not in READABLE)
+
+
+def static_format_check(template: str) -> None:
+    """Check a literal format string; a malformed one fails when it runs, as in ordinary Python.
+
+    Raises:
+        PolicyViolation: a field reads an interpreter-internal attribute.
+    """
+    try:
+        names = list(_format_attributes(template))
+    except ValueError:
+        return
+    for name in names:
+        if refused_attribute(name):
+            raise PolicyViolation(refusal(name))
+
+
+def _format_attributes(template: str, depth: int = 0) -> Iterator[str]:
+    """The attribute names that a format string reads, those of nested specifications too."""
+    for _, field, spec, _ in formatter_parser(template):
+        if field and "." in field:
+            for is_attribute, key in formatter_field_name_split(field)[1]:
+                if is_attribute:
+                    yield key
+        if spec and "{" in spec and depth < 3:
+            yield from _format_attributes(spec, depth + 1)
+
+
+class Guards:
+    """The guarded functions of one namespace.
+
+    Args:
+        entropy: where refusals are recorded.
+    """
+
+    def __init__(self, entropy: Entropy) -> None:
+        self._record = entropy.violations.append
+        self.functions: dict[str, Callable[..., Any]] = _functions(self)
+
+    def refuse(self, message: str, code: str = "SPD103") -> PolicyViolation:
+        """Record a refusal and return it, to be raised."""
+        violation = PolicyViolation(message, code)
+        self._record(violation)
+        return violation
+
+    def attribute_name(self, name: Any, *, write: bool = False) -> str:
+        """Check the name of a computed attribute.
+
+        Raises:
+            PolicyViolation: the name is interpreter-internal.
+            TypeError: it is no string, as Python's own functions have it.
+        """
+        if type(name) is not str:
+            if not isinstance(name, str):
+                raise TypeError("attribute name must be string")
+            # A subclass may lie about its own text, so take the text itself.
+            name = str.__str__(name)
+        if name.startswith("__") and (write or name not in READABLE):
+            raise self.refuse(refusal(name))
+        if name in INTERNAL_ATTRIBUTES:
+            raise self.refuse(refusal(name))
+        return name
+
+    def check_format(self, template: str) -> None:
+        """Check the fields of a format string.
+
+        Raises:
+            PolicyViolation: a field reads an interpreter-internal attribute.
+        """
+        if "." in template:
+            for name in _format_attributes(template):
+                self.attribute_name(name)
+
+    def special(self, obj: Any, name: str) -> Any:
+        """Read an attribute whose meaning depends on the object: `format`, `format_map`, `obj`."""
+        if name == "obj":
+            if isinstance(obj, (AttributeError, NameError, ImportError)):
+                raise self.refuse(refusal(name))
+            return getattr(obj, name)
+        if isinstance(obj, str):
+            return self._bound_format(obj, name)
+        if isinstance(obj, type) and issubclass(obj, str):
+            return self._unbound_format(obj, name)
+        return getattr(obj, name)
+
+    def _bound_format(self, text: str, name: str) -> Any:
+        owner = type(text)
+        # A subclass may define its own method of that name, which is ordinary code.
+        if owner is not str and getattr(owner, name) is not getattr(str, name):
+            return getattr(text, name)
+        template = text if owner is str else str.__str__(text)
+        if name == "format":
+
+            def format(*args: Any, **values: Any) -> str:
+                self.check_format(template)
+                return template.format(*args, **values)
+
+            return format
+
+        def format_map(mapping: Any) -> str:
+            self.check_format(template)
+            return template.format_map(mapping)
+
+        return format_map
+
+    def _unbound_format(self, owner: type, name: str) -> Any:
+        if getattr(owner, name) is not getattr(str, name):
+            return getattr(owner, name)
+
+        def unbound(text: str, /, *args: Any, **values: Any) -> Any:
+            if not isinstance(text, str):
+                raise TypeError(f"descriptor {name!r} for 'str' objects needs a string")
+            return self._bound_format(text, name)(*args, **values)
+
+        return unbound
+
+    def read(self, obj: Any, name: str) -> Any:
+        """Read a checked attribute."""
+        if name in GUARDED_ATTRIBUTES:
+            return self.special(obj, name)
+        return getattr(obj, name)
+
+
+def _functions(guards: Guards) -> dict[str, Callable[..., Any]]:
+    missing = object()
+
+    def guarded_getattr(obj: Any, name: str, default: Any = missing, /) -> Any:
+        """Read an attribute by a computed name, dunder and internal ones excepted."""
+        checked = guards.attribute_name(name)
+        try:
+            return guards.read(obj, checked)
+        except AttributeError:
+            if default is missing:
+                raise
+            return default
+
+    def guarded_setattr(obj: Any, name: str, value: Any, /) -> None:
+        """Write an attribute by a computed name, dunder and internal ones excepted."""
+        setattr(obj, guards.attribute_name(name, write=True), value)
+
+    def guarded_delattr(obj: Any, name: str, /) -> None:
+        """Delete an attribute by a computed name, dunder and internal ones excepted."""
+        delattr(obj, guards.attribute_name(name, write=True))
+
+    def guarded_hasattr(obj: Any, name: str, /) -> bool:
+        """Whether an attribute of a computed name exists."""
+        return hasattr(obj, guards.attribute_name(name))
+
+    def walk(obj: Any, path: list[str]) -> Any:
+        for part in path:
+            obj = guards.read(obj, part)
+        return obj
+
+    def attrgetter(*names: str) -> Callable[[Any], Any]:
+        """`operator.attrgetter` with checked names."""
+        if not names:
+            raise TypeError("attrgetter expected at least 1 argument, got 0")
+        paths = []
+        for name in names:
+            if not isinstance(name, str):
+                raise TypeError("attribute name must be a string")
+            paths.append([guards.attribute_name(part) for part in str.__str__(name).split(".")])
+        if len(paths) == 1:
+            return lambda obj: walk(obj, paths[0])
+        return lambda obj: tuple(walk(obj, path) for path in paths)
+
+    def methodcaller(name: str, /, *args: Any, **values: Any) -> Callable[[Any], Any]:
+        """`operator.methodcaller` with a checked name."""
+        checked = guards.attribute_name(name)
+        return lambda obj: guards.read(obj, checked)(*args, **values)
+
+    return {
+        "getattr": guarded_getattr,
+        "setattr": guarded_setattr,
+        "delattr": guarded_delattr,
+        "hasattr": guarded_hasattr,
+        "attrgetter": attrgetter,
+        "methodcaller": methodcaller,
+    }
