@@ -1,0 +1,136 @@
+import json
+
+import pytest
+
+from spade_runtime.errors import UsageError
+from spade_train.corpus import TOPICS, Corpus, cut_words
+
+
+def write(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    return str(path)
+
+
+def test_cut_golden(golden):
+    for case in golden["corpus_cut"]:
+        assert cut_words(case["text"], case["max_words"]).split() == case["expected_words"]
+
+
+def test_cut_keeps_the_space_between_words():
+    assert cut_words("  one\n\ttwo  three ", 2) == "one\n\ttwo"
+    assert cut_words(" a b ", 9) == "a b"
+    assert cut_words("   ", 3) == ""
+
+
+def test_what_ships():
+    corpus = Corpus.open(["builtin"], max_words=6000)
+    documents = [corpus.draw(0, i) for i in range(len(corpus))]
+    assert len({d.id for d in documents}) == len(corpus) >= 120
+    assert len({d.text for d in documents}) == len(corpus)
+    assert min(len(d.text.split()) for d in documents) >= 40
+    assert not corpus.problems
+    for topic in TOPICS:
+        part = Corpus.open([f"builtin:{topic}"], max_words=6000)
+        assert 25 <= len(part) < len(corpus)
+        assert all(part.draw(1, i).id.startswith(topic) for i in range(len(part)))
+
+
+def test_each_document_comes_once_before_any_comes_again(tmp_path):
+    corpus = Corpus.open(
+        [write(tmp_path / "a.jsonl", [{"text": str(i)} for i in range(37)])], max_words=5
+    )
+    first, second = ([corpus.draw(3, p * 37 + i).text for i in range(37)] for p in (0, 1))
+    assert sorted(first) == sorted(second) == sorted(map(str, range(37)))
+    assert first != second != sorted(second)
+
+
+def test_draws_depend_on_seed_and_counter_alone(tmp_path):
+    path = write(tmp_path / "a.jsonl", [{"text": str(i)} for i in range(50)])
+    one, two = Corpus.open([path], max_words=5), Corpus.open([path], max_words=5)
+    assert one.draw(7, 41) == two.draw(7, 41)
+    assert [one.draw(7, i) for i in range(9)] == [one.draw(7, i) for i in range(9)]
+    assert [one.draw(7, i) for i in range(9)] != [one.draw(8, i) for i in range(9)]
+
+
+def test_ids_and_fields(tmp_path):
+    rows = [{"id": 9, "text": "a"}, {"orig_doc": "b"}, {"text": "c", "id": None}]
+    corpus = Corpus.open([write(tmp_path / "mix.jsonl", rows)], max_words=5)
+    ids = {corpus.draw(0, i).text: corpus.draw(0, i).id for i in range(3)}
+    assert ids == {"a": "9", "b": "mix.jsonl:2", "c": "mix.jsonl:3"}
+
+
+def test_bad_documents_are_reported_and_passed_over(tmp_path):
+    path = tmp_path / "bad.jsonl"
+    path.write_bytes(
+        b'{"text": "good"}\n\n{"text": 3}\n{broken\n[1]\n{"other": "x"}\n{"text": "  "}\n\xff\xfe\n'
+    )
+    corpus = Corpus.open([str(path)], max_words=5)
+    assert len(corpus) == 7
+    assert {corpus.draw(0, i).text for i in range(14)} == {"good"}
+    assert {p.where: p.why.partition(":")[0] for p in corpus.problems} == {
+        "bad.jsonl:3": "`text` is int, not text",
+        "bad.jsonl:4": "no JSON",
+        "bad.jsonl:5": "the line holds a list, not an object",
+        "bad.jsonl:6": "no field `text` or `orig_doc` among ['other']",
+        "bad.jsonl:7": "the document has no words",
+        "bad.jsonl:8": "not UTF-8 at byte 0 of the line",
+    }
+
+
+def test_a_corpus_of_bad_documents_says_so(tmp_path):
+    corpus = Corpus.open([write(tmp_path / "a.jsonl", [{"x": 1}, {"x": 2}])], max_words=5)
+    with pytest.raises(UsageError, match="none of 2 documents could be used.*no field `text`"):
+        corpus.draw(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("nowhere.jsonl", "'nowhere.jsonl' does not exist"),
+        ("builtin:poetry", "no built-in topic 'poetry'"),
+    ],
+)
+def test_sources_that_are_not_there(name, message):
+    with pytest.raises(UsageError, match=message):
+        Corpus.open([name], max_words=5)
+
+
+def test_an_empty_corpus(tmp_path):
+    (tmp_path / "empty.jsonl").write_text("\n\n", encoding="utf-8")
+    with pytest.raises(UsageError, match="holds no documents"):
+        Corpus.open([str(tmp_path / "empty.jsonl")], max_words=5)
+
+
+def test_ten_megabytes_are_cut(tmp_path):
+    path = write(tmp_path / "big.jsonl", [{"text": "word " * 2_000_000}])
+    document = Corpus.open([path], max_words=6000).draw(0, 0)
+    assert len(document.text.split()) == 6000
+
+
+def test_parquet(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    import pyarrow
+
+    path = tmp_path / "rows.parquet"
+    table = pyarrow.table({"orig_doc": [f"doc {i}" for i in range(10)] + [None], "n": range(11)})
+    parquet.write_table(table, path, row_group_size=4)
+    corpus = Corpus.open([str(path)], max_words=5)
+    texts = {corpus.draw(0, i).text for i in range(11)}
+    assert texts == {f"doc {i}" for i in range(10)}
+    assert [p.where for p in corpus.problems] == ["rows.parquet:10"]
+    parquet.write_table(pyarrow.table({"n": [1]}), path)
+    with pytest.raises(UsageError, match="no column `text` or `orig_doc`"):
+        Corpus.open([str(path)], max_words=5)
+    path.write_bytes(b"PAR1 not really")
+    with pytest.raises(UsageError, match="can't read the corpus"):
+        Corpus.open([str(path)], max_words=5)
+
+
+def test_several_sources_are_one_list(tmp_path):
+    names = [
+        write(tmp_path / "a.jsonl", [{"text": "a"}]),
+        write(tmp_path / "b.jsonl", [{"text": "b"}, {"text": "c"}]),
+    ]
+    corpus = Corpus.open(names, max_words=5)
+    assert {corpus.draw(0, i).text for i in range(3)} == {"a", "b", "c"}
+    assert {corpus.draw(0, i).source for i in range(3)} == {"a.jsonl", "b.jsonl"}
