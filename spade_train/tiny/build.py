@@ -1,0 +1,177 @@
+"""`spade tiny build`: the embedded policy from nothing, seeded.
+
+Scripted play in the sandbox, then the tokenizer, then supervised training on designs, hints and
+play. The folder appears whole or not at all.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from spade_runtime.errors import UsageError
+from spade_train.seeds import derive, environment_seeds
+from spade_train.tiny.data import Chat, design_chat, hint_chat, random_design, shuffled_meaning
+from spade_train.tiny.families import hint, source
+from spade_train.tiny.model import Shape, new_model, parameters
+from spade_train.tiny.play import Session, scripted_plays
+from spade_train.tiny.tokenizer import END, PAD, build_tokenizer, shipped_templates
+
+if TYPE_CHECKING:
+    from spade_train.corpus import Corpus
+    from spade_train.tiny.warmstart import Recipe, Row
+
+HINTED_PLAYS, FREE_PLAYS = 6, 2
+WITHOUT_DOCUMENT = 0.15
+
+Progress = Callable[[str, int, int, str], None]
+
+
+class Opener(Protocol):
+    """The part of `spade_runtime.SandboxPool` that scripted play needs."""
+
+    def open(self, source: str, *, instances: int = 1) -> Any:
+        """Return a session, usable as a context manager."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """What a build gave.
+
+    Attributes:
+        folder: where it lies.
+        parameters: of the model.
+        vocabulary: tokens.
+        losses: last mean loss per learned token, by purpose.
+    """
+
+    folder: Path
+    parameters: int
+    vocabulary: int
+    losses: dict[str, float]
+
+
+def scripted_chats(
+    pool: Opener, environments: int, seed: int, progress: Progress
+) -> list[list[Chat]]:
+    """Play many environments whose words mean anything; one list of samples an environment."""
+    groups: list[list[Chat]] = []
+    for number in range(environments):
+        rng = random.Random(derive("tiny-play", seed, number))
+        design = shuffled_meaning(random_design(rng), rng)
+        with pool.open(source(design), instances=max(HINTED_PLAYS, FREE_PLAYS)) as session:
+            groups.append(_plays(session, hint(design, rng), rng, derive(seed, number)))
+        progress("scripted play", number + 1, environments, "environments")
+    return groups
+
+
+def _plays(session: Session, text: str, rng: random.Random, seed: int) -> list[Chat]:
+    seeds = environment_seeds(HINTED_PLAYS, "tiny", seed)
+    hinted = scripted_plays(session, seeds, rng, hint=text)
+    free = scripted_plays(session, seeds, rng)[:FREE_PLAYS]
+    return [Chat("play", play.messages, play.tools) for play in (*hinted, *free)]
+
+
+def build(
+    out: Path,
+    pool: Opener,
+    corpus: Corpus,
+    recipe: Recipe,
+    *,
+    shape: Shape | None = None,
+    environments: int = 3000,
+    progress: Progress,
+) -> Built:
+    """Build the policy into a folder.
+
+    Args:
+        out: the folder to write; must not exist, or be empty.
+        pool: the sandbox.
+        corpus: documents for the designer's prompts.
+        recipe: of the training.
+        shape: of the model.
+        environments: environments of the scripted play.
+        progress: is told (stage, done, all, unit or losses).
+
+    Raises:
+        UsageError: the folder holds something already.
+    """
+    if out.exists() and any(out.iterdir()):
+        raise UsageError(f"{out} is not empty; give another folder with --out, or remove it")
+    from spade_train.chat import ChatTemplate
+    from spade_train.tiny.warmstart import train
+
+    groups = scripted_chats(pool, environments, recipe.seed, progress)
+    documents = [corpus.draw(recipe.seed, number).text for number in range(len(corpus))]
+    tokenizer = build_tokenizer(documents, shipped_templates())
+    ids = {token: tokenizer.convert_tokens_to_ids(token) for token in (PAD, END)}
+    model = new_model(len(tokenizer), shape or Shape(), recipe.seed, pad=ids[PAD], end=ids[END])
+    rows = _Rows(ChatTemplate(tokenizer), groups, documents, recipe)
+    last: dict[str, float] = {}
+
+    def report(step: int, losses: dict[str, float]) -> None:
+        last.update(losses)
+        shown = " ".join(f"{purpose} {loss:.3f}" for purpose, loss in sorted(losses.items()))
+        progress("training", step + 1, recipe.steps, shown)
+
+    train(model, rows, recipe, report)
+    facts = {"recipe": asdict(recipe), "shape": asdict(shape or Shape()), "losses": last,
+             "environments": environments, "parameters": parameters(model)}  # fmt: skip
+    _write(out, model, tokenizer, facts)
+    return Built(out, parameters(model), len(tokenizer), last)
+
+
+class _Rows:
+    """The samples of each step of the training."""
+
+    def __init__(
+        self,
+        template: Any,
+        groups: Sequence[Sequence[Chat]],
+        documents: Sequence[str],
+        recipe: Recipe,
+    ) -> None:
+        from spade_train.tiny.warmstart import encode
+
+        self.template = template
+        self.documents = documents
+        self.recipe = recipe
+        self._plays = self._forever([[encode(template, chat) for chat in one] for one in groups])
+
+    def _forever(self, groups: Sequence[Sequence[Row]]) -> Iterator[Row]:
+        from spade_train.tiny.warmstart import shuffled
+
+        for group in shuffled(groups, random.Random(derive("tiny-order", self.recipe.seed))):
+            yield from group
+
+    def __call__(self, step: int) -> list[Row]:
+        from spade_train.tiny.warmstart import encode
+
+        rng = random.Random(derive("tiny-step", self.recipe.seed, step))
+        chats = [design_chat(self._document(rng), rng) for _ in range(self.recipe.designs)]
+        chats += [hint_chat(rng) for _ in range(self.recipe.hints)]
+        rows = [encode(self.template, chat) for chat in chats]
+        return rows + [next(self._plays) for _ in range(self.recipe.plays)]
+
+    def _document(self, rng: random.Random) -> str | None:
+        return None if rng.random() < WITHOUT_DOCUMENT else rng.choice(self.documents)
+
+
+def _write(out: Path, model: Any, tokenizer: Any, facts: dict[str, Any]) -> None:
+    """Write the folder beside its place, then move it there."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}-") as scratch:
+        whole = Path(scratch) / "whole"
+        model.save_pretrained(whole)
+        tokenizer.save_pretrained(whole)
+        (whole / "recipe.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+        if out.exists():
+            out.rmdir()
+        shutil.move(whole, out)
