@@ -7,6 +7,16 @@ what stands here; names that need a deterministic or a guarded form are replaced
 
 from __future__ import annotations
 
+
+def words(text: str) -> tuple[str, ...]:
+    """The words of a table's row.
+
+    >>> words("choice  shuffle")
+    ('choice', 'shuffle')
+    """
+    return tuple(text.split())
+
+
 # What the static policy calls an allowed import, and the names that the import gives.
 MODULES: dict[str, str] = {
     "__future__": "annotations division absolute_import print_function generator_stop "
@@ -219,8 +229,9 @@ OPTIONAL_MODULES: dict[str, str] = {
     "multi_source_dijkstra_path multi_source_dijkstra_path_length negative_edge_cycle neighbors "
     "network_simplex newman_watts_strogatz_graph node_connectivity node_disjoint_paths nodes "
     "nodes_with_selfloops non_edges non_neighbors null_graph number_connected_components "
-    "number_of_edges number_of_isolates number_of_nodes number_of_selfloops number_of_spanning_trees "
-    "number_strongly_connected_components number_weakly_connected_components octahedral_graph "
+    "number_of_edges number_of_isolates number_of_nodes number_of_selfloops "
+    "number_of_spanning_trees number_strongly_connected_components "
+    "number_weakly_connected_components octahedral_graph "
     "out_degree_centrality pagerank path_graph path_weight periphery petersen_graph "
     "powerlaw_cluster_graph predecessor prefix_tree quotient_graph radius random_geometric_graph "
     "random_labeled_tree random_regular_graph random_spanning_tree random_unlabeled_tree "
@@ -238,10 +249,10 @@ OPTIONAL_MODULES: dict[str, str] = {
 }
 
 # Modules that stand in an environment's namespace without an import (contract.md section 1).
-STANDING_MODULES = (
+STANDING_MODULES = words(
     "random math re json string itertools functools collections copy heapq bisect operator "
     "statistics datetime"
-).split()
+)
 # Names that stand there: module -> names.
 STANDING_NAMES: dict[str, str] = {
     "spade_runtime.authoring": "TextEnv ToolEnv tool Turn call answers_match",

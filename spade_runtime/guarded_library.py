@@ -101,7 +101,7 @@ def enum_names(guards: Guards) -> dict[str, Any]:
     """The bases of enumerations; the functional form makes no dunder attributes."""
 
     class GuardedEnum(enum.EnumMeta):
-        def __call__(cls, value: Any, names: Any = None, *args: Any, **values: Any) -> Any:  # type: ignore[override]
+        def __call__(cls, value: Any, names: Any = None, *args: Any, **values: Any) -> Any:
             if names is None and not args and not values:
                 return super().__call__(value)
             words = names.replace(",", " ").split() if isinstance(names, str) else names

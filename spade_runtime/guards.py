@@ -11,35 +11,40 @@ from _string import formatter_field_name_split, formatter_parser  # type: ignore
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from spade_runtime.curated import words
 from spade_runtime.entropy import Entropy
 
 # Attributes of frames, code, generators, coroutines and tracebacks, and a few that evaluate text.
 INTERNAL_ATTRIBUTES = frozenset(
-    "tb_frame tb_next tb_lasti f_back f_builtins f_code f_generator f_globals f_locals f_trace "
-    "f_lasti gi_frame gi_code gi_yieldfrom gi_running gi_suspended cr_await cr_frame cr_code "
-    "cr_origin ag_await ag_frame ag_code co_code co_consts co_names co_filename co_varnames "
-    "co_freevars co_cellvars func_globals func_code mro _evaluate from_callable "
-    "tofile ctypes".split()
+    words(
+        "tb_frame tb_next tb_lasti f_back f_builtins f_code f_generator f_globals f_locals "
+        "f_trace f_lasti gi_frame gi_code gi_yieldfrom gi_running gi_suspended cr_await cr_frame "
+        "cr_code cr_origin ag_await ag_frame ag_code co_code co_consts co_names co_filename "
+        "co_varnames co_freevars co_cellvars func_globals func_code mro _evaluate from_callable "
+        "tofile ctypes"
+    )
 )
 # Attributes whose meaning depends on the object, so that reading them goes through a guard.
 GUARDED_ATTRIBUTES = frozenset({"format", "format_map", "obj"})
 # Methods that a class may define, and that may be called by name (`super().__init__()`).
 CLASS_METHODS = frozenset(
-    "__init__ __new__ __repr__ __str__ __len__ __iter__ __next__ __reversed__ __getitem__ "
-    "__setitem__ __delitem__ __missing__ __contains__ __call__ __hash__ __bool__ __enter__ "
-    "__exit__ __post_init__ __lt__ __le__ __eq__ __ne__ __gt__ __ge__ __add__ __sub__ __mul__ "
-    "__matmul__ __truediv__ __floordiv__ __mod__ __divmod__ __pow__ __lshift__ __rshift__ __and__ "
-    "__xor__ __or__ __radd__ __rsub__ __rmul__ __rmatmul__ __rtruediv__ __rfloordiv__ __rmod__ "
-    "__rdivmod__ __rpow__ __rlshift__ __rrshift__ __rand__ __rxor__ __ror__ __iadd__ __isub__ "
-    "__imul__ __imatmul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __ilshift__ __irshift__ "
-    "__iand__ __ixor__ __ior__ __neg__ __pos__ __abs__ __invert__ __complex__ __int__ __float__ "
-    "__index__ __round__ __trunc__ __floor__ __ceil__ __format__ __bytes__ __copy__ __deepcopy__ "
-    "__length_hint__ __init_subclass__ __class_getitem__ __set_name__ __get__ __set__ __delete__ "
-    "__fspath__ __sizeof__ __dir__ __replace__".split()
+    words(
+        "__init__ __new__ __repr__ __str__ __len__ __iter__ __next__ __reversed__ __getitem__ "
+        "__setitem__ __delitem__ __missing__ __contains__ __call__ __hash__ __bool__ __enter__ "
+        "__exit__ __post_init__ __lt__ __le__ __eq__ __ne__ __gt__ __ge__ __add__ __sub__ __mul__ "
+        "__matmul__ __truediv__ __floordiv__ __mod__ __divmod__ __pow__ __lshift__ __rshift__ "
+        "__and__ __xor__ __or__ __radd__ __rsub__ __rmul__ __rmatmul__ __rtruediv__ __rfloordiv__ "
+        "__rmod__ __rdivmod__ __rpow__ __rlshift__ __rrshift__ __rand__ __rxor__ __ror__ __iadd__ "
+        "__isub__ __imul__ __imatmul__ __itruediv__ __ifloordiv__ __imod__ __ipow__ __ilshift__ "
+        "__irshift__ __iand__ __ixor__ __ior__ __neg__ __pos__ __abs__ __invert__ __complex__ "
+        "__int__ __float__ __index__ __round__ __trunc__ __floor__ __ceil__ __format__ __bytes__ "
+        "__copy__ __deepcopy__ __length_hint__ __init_subclass__ __class_getitem__ __set_name__ "
+        "__get__ __set__ __delete__ __fspath__ __sizeof__ __dir__ __replace__"
+    )
 )
 # Dunder attributes that may be read: strings, and the methods above except descriptors' hooks.
 READABLE = (
-    CLASS_METHODS - frozenset("__get__ __set__ __delete__ __set_name__ __dir__".split())
+    CLASS_METHODS - frozenset(("__get__", "__set__", "__delete__", "__set_name__", "__dir__"))
 ) | {
     "__name__",
     "__qualname__",
@@ -151,11 +156,12 @@ class Guards:
                 raise TypeError("attribute name must be string")
             # A subclass may lie about its own text, so take the text itself.
             name = str.__str__(name)
-        if name.startswith("__") and (write or name not in READABLE):
-            raise self.refuse(refusal(name))
-        if name in INTERNAL_ATTRIBUTES:
-            raise self.refuse(refusal(name))
-        return name
+        checked: str = name
+        if checked.startswith("__") and (write or checked not in READABLE):
+            raise self.refuse(refusal(checked))
+        if checked in INTERNAL_ATTRIBUTES:
+            raise self.refuse(refusal(checked))
+        return checked
 
     def check_format(self, template: str) -> None:
         """Check the fields of a format string.

@@ -12,6 +12,7 @@ import sys
 import warnings
 from dataclasses import dataclass, field
 from types import CodeType
+from typing import Any
 
 from spade_runtime.guards import PolicyViolation
 from spade_runtime.pruning import prune
@@ -51,13 +52,13 @@ class PolicyResult:
 
 
 def check(source: str, *, filename: str = FILENAME) -> PolicyResult:
-    """Check a source against the static policy without running anything of it.
+    r"""Check a source against the static policy without running anything of it.
 
     Args:
         source: the text of the module; a byte-order mark is fine.
         filename: the name that tracebacks show.
 
-    >>> result = check("import os\\nprint(os.getcwd())")
+    >>> result = check("import os\nprint(os.getcwd())")
     >>> [(f.code, f.line) for f in result.findings]
     [('SPD101', 1)]
     """
@@ -112,7 +113,7 @@ def _parse(text: str, filename: str) -> tuple[ast.Module | None, PolicyFinding |
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            tree = compile(text, filename, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
+            tree: Any = compile(text, filename, "exec", ast.PyCF_ONLY_AST, dont_inherit=True)
         except SyntaxError as error:
             return None, _syntax_finding(error)
         except (RecursionError, MemoryError):

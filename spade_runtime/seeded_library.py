@@ -15,23 +15,24 @@ import uuid
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from spade_runtime.curated import words
 from spade_runtime.entropy import Entropy
 
 _EPOCH = datetime.datetime(1970, 1, 1)
 _NODE = 0x5ADE00000001
-_DRAWS = (
-    "betavariate binomialvariate choice choices expovariate gammavariate gauss getrandbits getstate "
-    "lognormvariate normalvariate paretovariate randbytes randint random randrange sample setstate "
-    "shuffle triangular uniform vonmisesvariate weibullvariate"
-).split()
-_NUMPY_DRAWS = (
-    "beta binomial bytes chisquare choice dirichlet exponential f gamma geometric get_state gumbel "
-    "hypergeometric laplace logistic lognormal logseries multinomial multivariate_normal "
+_DRAWS = words(
+    "betavariate binomialvariate choice choices expovariate gammavariate gauss getrandbits "
+    "getstate lognormvariate normalvariate paretovariate randbytes randint random randrange "
+    "sample setstate shuffle triangular uniform vonmisesvariate weibullvariate"
+)
+_NUMPY_DRAWS = words(
+    "beta binomial bytes chisquare choice dirichlet exponential f gamma geometric get_state "
+    "gumbel hypergeometric laplace logistic lognormal logseries multinomial multivariate_normal "
     "negative_binomial noncentral_chisquare noncentral_f normal pareto permutation poisson power "
     "rand randint randn random random_integers random_sample rayleigh set_state shuffle "
     "standard_cauchy standard_exponential standard_gamma standard_normal standard_t triangular "
     "uniform vonmises wald weibull zipf"
-).split()
+)
 
 
 def replacements(entropy: Entropy) -> dict[str, Callable[[], Mapping[str, Any]]]:
@@ -170,7 +171,7 @@ def datetime_names(entropy: Entropy) -> dict[str, Any]:
 
         def timestamp(self) -> float:
             if self.tzinfo is None:
-                return (self - _EPOCH).total_seconds()
+                return float((datetime.datetime.__sub__(self, _EPOCH)).total_seconds())
             return super().timestamp()
 
         def __repr__(self) -> str:

@@ -16,7 +16,7 @@ from typing import Any
 
 from RestrictedPython.transformer import RestrictingNodeTransformer
 
-from spade_runtime.curated import MODULES, OPTIONAL_MODULES, STANDING_MODULES
+from spade_runtime.curated import MODULES, OPTIONAL_MODULES, STANDING_MODULES, words
 from spade_runtime.guards import (
     CLASS_METHODS,
     GUARDED_ATTRIBUTES,
@@ -31,9 +31,11 @@ from spade_runtime.views import FORBIDDEN_BUILTINS, HOOK_PREFIX, exists_but_hidd
 
 # Dunder names that a module or class may hold as plain data.
 PLAIN_DUNDERS = frozenset(
-    "__name__ __file__ __doc__ __slots__ __all__ __version__ __author__ __authors__ __email__ "
-    "__license__ __copyright__ __credits__ __status__ __maintainer__ __date__ __title__ "
-    "__description__ __summary__ __url__ __debug__".split()
+    words(
+        "__name__ __file__ __doc__ __slots__ __all__ __version__ __author__ __authors__ __email__ "
+        "__license__ __copyright__ __credits__ __status__ __maintainer__ __date__ __title__ "
+        "__description__ __summary__ __url__ __debug__"
+    )
 )
 WRITABLE_DUNDERS = frozenset(("__name__", "__qualname__", "__doc__"))
 
@@ -44,13 +46,13 @@ _LEAVES = (
 )  # fmt: skip
 _LEAF_TYPES = frozenset(_LEAVES)
 # Nodes without a rule of their own: only what they contain is checked.
-_PLAIN = (
+_PLAIN = words(
     "Expr Expression Return Delete Assign AugAssign For While If With withitem Raise Try Assert "
     "BoolOp BinOp UnaryOp IfExp Dict Set List Tuple ListComp SetComp DictComp GeneratorExp "
     "comprehension Yield YieldFrom Compare FormattedValue JoinedStr TemplateStr Interpolation "
     "Subscript Starred Slice arguments Match match_case MatchValue MatchSingleton MatchSequence "
     "MatchOr Lambda NamedExpr TypeAlias"
-).split()
+)
 
 _BUILTIN_MENDS = {
     "eval": "parse the text yourself, or use ast.literal_eval for literals",
@@ -125,7 +127,7 @@ class _Scope:
         self.is_class = is_class
 
 
-class EnvTransformer(RestrictingNodeTransformer):
+class EnvTransformer(RestrictingNodeTransformer):  # type: ignore[misc]
     """Checks a tree and rewrites the attributes that need a guard.
 
     Attributes:
@@ -157,11 +159,9 @@ class EnvTransformer(RestrictingNodeTransformer):
         kind = type(node)
         method = self._methods.get(kind)
         if method is None:
-            if kind.__name__ in _PLAIN:
-                method = self.node_contents_visit
-            else:
-                method = getattr(self, f"visit_{kind.__name__}", self.generic_visit)
-            self._methods[kind] = method
+            plain = kind.__name__ in _PLAIN
+            named = None if plain else getattr(self, f"visit_{kind.__name__}", self.generic_visit)
+            method = self._methods[kind] = named or self.node_contents_visit
         return method(node)
 
     def node_contents_visit(self, node: Any) -> Any:
@@ -517,7 +517,7 @@ class EnvTransformer(RestrictingNodeTransformer):
             self.found(
                 "SPD105",
                 outside.node,
-                f"`{outside.text}` is outside the list of allowed modules but never used; remove it",
+                f"`{outside.text}` is outside the allowed modules but never used; remove it",
             )
             return
         attribute = self._attributes_of.get(outside.bound)

@@ -22,6 +22,7 @@ from spade_runtime.curated import (
     PUBLISHED_NAMES,
     STANDING_MODULES,
     STANDING_NAMES,
+    words,
 )
 from spade_runtime.entropy import Entropy
 from spade_runtime.guards import Guards, PolicyViolation
@@ -41,8 +42,10 @@ MODULE_NAME = "environment"
 HOOK_PREFIX = "_spade_"
 
 FORBIDDEN_BUILTINS = frozenset(
-    "exec eval compile open input __import__ globals locals vars breakpoint memoryview exit quit "
-    "help copyright credits license".split()
+    words(
+        "exec eval compile open input __import__ globals locals vars breakpoint memoryview exit "
+        "quit help copyright credits license"
+    )
 )
 _SUBMODULES: dict[str, tuple[str, ...]] = {
     "collections": ("abc",),
@@ -51,7 +54,7 @@ _SUBMODULES: dict[str, tuple[str, ...]] = {
     "numpy": ("random", "linalg", "fft", "typing"),
     "spade_runtime": ("authoring",),
 }
-_BUILTINS = (
+_BUILTINS = words(
     "ArithmeticError AssertionError AttributeError BaseException BaseExceptionGroup "
     "BlockingIOError BrokenPipeError BufferError BytesWarning ChildProcessError "
     "ConnectionAbortedError ConnectionError ConnectionRefusedError ConnectionResetError "
@@ -67,9 +70,9 @@ _BUILTINS = (
     "ZeroDivisionError PythonFinalizationError EncodingWarning __build_class__ abs all any ascii "
     "bin bool bytearray bytes callable chr classmethod complex dict dir divmod enumerate filter "
     "float format frozenset hash hex id int isinstance issubclass iter len list map max min next "
-    "object oct ord pow print property range repr reversed round set slice sorted staticmethod str "
-    "sum super tuple zip"
-).split()
+    "object oct ord pow print property range repr reversed round set slice sorted staticmethod "
+    "str sum super tuple zip"
+)
 
 
 def offered(module: str) -> bool:
