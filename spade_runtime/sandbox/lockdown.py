@@ -76,7 +76,8 @@ def limit_resources(memory_bytes: int) -> None:
         (resource.RLIMIT_AS, memory_bytes),
         (resource.RLIMIT_STACK, STACK_BYTES),
         (resource.RLIMIT_NPROC, 0),
-        (resource.RLIMIT_NOFILE, _RULESET_FD + 1),
+        # Not one more descriptor: those that are open stay usable.
+        (resource.RLIMIT_NOFILE, 0),
         (resource.RLIMIT_FSIZE, 0),
         (resource.RLIMIT_CORE, 0),
         (resource.RLIMIT_MEMLOCK, 0),

@@ -125,6 +125,12 @@ class SandboxPool:
             "workers": self.workers,
         }
 
+    @property
+    def alive(self) -> bool:
+        """Whether all zygotes that were started still run."""
+        with self._lock:
+            return all(nursery.alive for nursery in self._nurseries.values())
+
     def close(self) -> None:
         """End every zygote and with it every child; may be called twice."""
         with self._lock:

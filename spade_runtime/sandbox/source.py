@@ -7,6 +7,7 @@ The seam between the child's loop and the language layer (`policy`, `contract`, 
 from __future__ import annotations
 
 import json
+from types import CodeType
 from typing import Any
 
 from spade_runtime import authoring, contract, policy, toolspec, views
@@ -33,6 +34,7 @@ class Program:
         self.policy = policy
         self.is_tool_use = False
         self._class: Any = None
+        self._code: CodeType | None = None
         self._class_name = ""
         self.dialect = "contract"
         self.entropy = Entropy(real_generators="networkx" in source)
@@ -40,19 +42,21 @@ class Program:
     def inspection(self) -> Inspection:
         """Run the static gates; nothing of the source runs."""
         result = policy.check(self.source, filename=claims.SOURCE_NAME)
-        found = list(result.findings)
-        if not self.policy:
+        found: list[Any] = list(result.findings)
+        if self.policy:
+            self._code = result.code
+        else:
             found = [finding for finding in found if finding.code == "SPD003"]
         reply = Inspection(imports=sorted(result.uses))
-        if not any(finding.code == "SPD003" for finding in found):
-            reading = contract.read(self.source)
+        if result.tree is not None:
+            reading = contract.read(result.tree if self.policy else self.source)
             found += reading.findings
             self._class_name = reading.class_name or ""
             self.is_tool_use = reading.kind == "tool_use"
             self.dialect = reading.dialect or "contract"
             reply.kind, reply.dialect = reading.kind, reading.dialect
             reply.class_name, reply.title = reading.class_name, reading.title
-            reply.skill, reply.max_turns = reading.skill, reading.max_turns
+            reply.skill, reply.max_turns = reading.skill or "", reading.max_turns
             reply.version, reply.docstring = reading.version, reading.docstring or ""
             reply.has_solution = reading.has_solution
         reply.findings = [
@@ -63,7 +67,10 @@ class Program:
 
     def load(self) -> None:
         """Run the module and find its class; what it raises goes through."""
-        code = policy.compile_checked(self.source, policy=self.policy)
+        code = self._code
+        if code is None:
+            filename = claims.SOURCE_NAME
+            code = policy.compile_checked(self.source, policy=self.policy, filename=filename)
         namespace = views.namespace(self.entropy, policy=self.policy, dialect=self.dialect)
         exec(code, namespace)
         self._class = namespace[self._class_name]
