@@ -1,0 +1,98 @@
+"""Reads, seals and writes manifests: the `env.json` beside an environment's source.
+
+A seal is the SHA-256 of the manifest's canonical JSON without the seal itself, so that a changed
+manifest is found like a changed source (contract.md section 4).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from spade_runtime.errors import InvalidEnvironment, UsageError
+from spade_runtime.spec import CONTRACT_VERSION, EnvSpec
+
+
+def source_hash(source: str | bytes) -> str:
+    """SHA-256 of a source's bytes, in hex.
+
+    >>> source_hash("x = 1")[:12]
+    '8ff436def145'
+    """
+    data = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else source
+    return hashlib.sha256(data).hexdigest()
+
+
+def seal_of(manifest: dict[str, Any]) -> str:
+    """The seal that a manifest, given as plain JSON values, should carry."""
+    body = {key: value for key, value in manifest.items() if key != "manifest_sha256"}
+    text = json.dumps(body, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def sealed(spec: EnvSpec) -> EnvSpec:
+    """The same manifest with its seal."""
+    return spec.model_copy(update={"manifest_sha256": seal_of(spec.model_dump(mode="json"))})
+
+
+def to_json(spec: EnvSpec) -> str:
+    """A sealed manifest as it is written to disk."""
+    return json.dumps(spec.model_dump(mode="json"), indent=2, ensure_ascii=False) + "\n"
+
+
+def require_contract(version: object, where: str) -> None:
+    """Refuse what was written for a contract that this version does not know.
+
+    Raises:
+        UsageError: the version is newer than ours, or no version at all.
+    """
+    if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+        raise UsageError(f"{where}: contract_version is {version!r}, expected a whole number")
+    if version > CONTRACT_VERSION:
+        raise UsageError(
+            f"{where} is written for contract {version}; this program knows contract "
+            f"{CONTRACT_VERSION}. Upgrade it with: pip install -U spade-envs"
+        )
+
+
+def read_manifest(path: Path, *, sha256: str | None = None) -> EnvSpec:
+    """Read a manifest and check its seal, and that it belongs to a source.
+
+    Args:
+        path: the `env.json`.
+        sha256: hash of the source that it should describe.
+
+    Raises:
+        InvalidEnvironment: unreadable, not a manifest, or changed since it was sealed.
+        UsageError: written for a newer contract.
+    """
+    try:
+        raw = json.loads(path.read_bytes())
+    except OSError as error:
+        raise InvalidEnvironment(f"{path}: can't read the manifest: {error.strerror}") from error
+    except ValueError as error:
+        raise InvalidEnvironment(f"{path}: the manifest is not JSON, or only part of it") from error
+    if not isinstance(raw, dict):
+        raise InvalidEnvironment(f"{path}: the manifest is a JSON {type(raw).__name__}, no object")
+    require_contract(raw.get("contract_version"), str(path))
+    try:
+        spec = EnvSpec.model_validate(raw)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "manifest"
+        raise InvalidEnvironment(f"{path}: {place}: {first['msg']}") from error
+    seal = seal_of(spec.model_dump(mode="json"))
+    if spec.manifest_sha256 != seal:
+        raise InvalidEnvironment(
+            f"{path}: the manifest was changed: its seal is {spec.manifest_sha256}, its content "
+            f"has {seal}. Add the source again to get a fresh manifest"
+        )
+    if sha256 is not None and spec.sha256 != sha256:
+        raise InvalidEnvironment(
+            f"{path}: the manifest describes the source {spec.sha256}, not {sha256}"
+        )
+    return spec

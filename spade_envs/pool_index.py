@@ -1,0 +1,201 @@
+"""The index of a pool: an SQLite table that answers queries without reading ten thousand files.
+
+The files are the truth. The index can be thrown away and built again from them.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from spade_runtime.errors import SpadeError
+from spade_runtime.spec import EnvSpec
+
+_COLUMNS = (
+    "sha256, id, kind, dialect, title, skill, max_turns, manifest_sha256, "
+    "profile, verdict, plays, win_rate, regret, regret_se"
+)
+_TABLE = """
+CREATE TABLE IF NOT EXISTS environments (
+    sha256 TEXT PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, dialect TEXT NOT NULL,
+    title TEXT NOT NULL, skill TEXT NOT NULL, max_turns INTEGER NOT NULL,
+    manifest_sha256 TEXT NOT NULL, profile TEXT, verdict TEXT,
+    plays INTEGER NOT NULL DEFAULT 0, win_rate REAL, regret REAL, regret_se REAL
+)
+"""
+
+
+class Card(BaseModel):
+    """How well an environment can be learned from: measured, and so no part of the manifest.
+
+    Attributes:
+        plays: unhinted plays behind the numbers.
+        win_rate: share of them that were solved, in [0, 1].
+        win_rate_hinted: the same for plays with the hint.
+        regret: mean return with the hint minus mean return without, in [-2, 2].
+        regret_se: its standard error.
+        policy: which policy played.
+        step: training step of the last play.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    plays: int = Field(default=0, ge=0)
+    win_rate: float | None = Field(default=None, ge=0, le=1)
+    win_rate_hinted: float | None = Field(default=None, ge=0, le=1)
+    regret: float | None = Field(default=None, ge=-2, le=2)
+    regret_se: float | None = Field(default=None, ge=0)
+    policy: str | None = None
+    step: int | None = None
+
+
+class Entry(NamedTuple):
+    """One row of the index; `profile` and `verdict` are the manifest's claim."""
+
+    sha256: str
+    id: str
+    kind: str
+    dialect: str
+    title: str
+    skill: str
+    max_turns: int
+    manifest_sha256: str
+    profile: str | None
+    verdict: str | None
+    plays: int
+    win_rate: float | None
+    regret: float | None
+    regret_se: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """Which entries are wanted; None asks for no restriction.
+
+    Attributes:
+        band: lowest and highest win rate, both included; entries without plays fall outside.
+    """
+
+    skill: str | None = None
+    kind: str | None = None
+    dialect: str | None = None
+    band: tuple[float, float] | None = None
+    limit: int | None = None
+
+    def where(self) -> tuple[str, list[object]]:
+        """The SQL conditions and their values."""
+        wanted: list[tuple[str, object]] = []
+        for column in ("skill", "kind", "dialect"):
+            if (value := getattr(self, column)) is not None:
+                wanted.append((f"{column} = ?", value))
+        if self.band is not None:
+            wanted += [("win_rate >= ?", self.band[0]), ("win_rate <= ?", self.band[1])]
+        clause = " AND ".join(text for text, _ in wanted) or "1"
+        return clause, [value for _, value in wanted]
+
+
+class Index:
+    """The table in `index.sqlite`; each call opens it for itself, so processes can share it."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    @contextmanager
+    def writing(self) -> Iterator[sqlite3.Connection]:
+        """One transaction that keeps other writers, also of other processes, out until it ends."""
+        try:
+            with closing(sqlite3.connect(self.path, timeout=120, isolation_level=None)) as base:
+                base.execute(_TABLE)
+                base.execute("BEGIN IMMEDIATE")
+                try:
+                    yield base
+                except BaseException:
+                    base.execute("ROLLBACK")
+                    raise
+                base.execute("COMMIT")
+        except sqlite3.Error as error:
+            raise self._damaged(error) from error
+
+    def select(self, query: Query) -> list[Entry]:
+        """Rows that fit, in the order of their ids."""
+        clause, values = query.where()
+        limit = -1 if query.limit is None else query.limit
+        return self._rows(f"WHERE {clause} ORDER BY id LIMIT ?", [*values, limit])
+
+    def by_hash_prefix(self, prefix: str) -> list[Entry]:
+        """Rows whose source hash begins so."""
+        return self._rows("WHERE sha256 >= ? AND sha256 < ? || 'g' LIMIT 9", [prefix, prefix])
+
+    def by_id(self, name: str) -> list[Entry]:
+        """The row with an id, if there is one."""
+        return self._rows("WHERE id = ?", [name])
+
+    def count(self) -> int:
+        """Number of rows."""
+        if not self.path.is_file():
+            return 0
+        with self._reading() as base:
+            return int(base.execute("SELECT COUNT(*) FROM environments").fetchone()[0])
+
+    def _rows(self, clause: str, values: Sequence[object]) -> list[Entry]:
+        if not self.path.is_file():
+            return []
+        with self._reading() as base:
+            rows = base.execute(f"SELECT {_COLUMNS} FROM environments {clause}", list(values))
+            return [Entry(*row) for row in rows]
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        address = f"{self.path.resolve().as_uri()}?mode=ro"
+        try:
+            with closing(sqlite3.connect(address, uri=True, timeout=120)) as base:
+                yield base
+        except sqlite3.Error as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: sqlite3.Error) -> SpadeError:
+        return SpadeError(
+            f"the index {self.path} can't be used ({error}); "
+            f"build it again from the files with: spade pool verify --repair {self.path.parent}"
+        )
+
+
+def holder_of(base: sqlite3.Connection, name: str) -> str | None:
+    """Hash of the source that holds an id."""
+    row = base.execute("SELECT sha256 FROM environments WHERE id = ?", (name,)).fetchone()
+    return None if row is None else str(row[0])
+
+
+def insert(base: sqlite3.Connection, spec: EnvSpec, card: Card | None) -> None:
+    """Write one environment's row, in place of the one it had.
+
+    Raises:
+        sqlite3.IntegrityError: another source holds the id.
+    """
+    card = card or Card()
+    said = spec.validation
+    row = (
+        spec.sha256,
+        spec.id,
+        spec.kind,
+        spec.dialect,
+        spec.title,
+        spec.skill,
+        spec.max_turns,
+        spec.manifest_sha256,
+        said.profile if said else None,
+        said.verdict if said else None,
+        card.plays,
+        card.win_rate,
+        card.regret,
+        card.regret_se,
+    )
+    marks = ", ".join("?" * len(row))
+    base.execute("DELETE FROM environments WHERE sha256 = ?", (spec.sha256,))
+    base.execute(f"INSERT INTO environments ({_COLUMNS}) VALUES ({marks})", row)
