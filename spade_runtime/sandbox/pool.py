@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import os
 import threading
-from typing import Any, Literal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
 
-from spade_runtime.errors import IsolationUnavailable
+from spade_runtime.errors import IsolationUnavailable, UsageError
 from spade_runtime.sandbox.channel import RawChild
 from spade_runtime.sandbox.facilities import LAYERS, Facilities, supported
+from spade_runtime.sandbox.herd import Herd
 from spade_runtime.sandbox.nursery import Nursery, require
+from spade_runtime.sandbox.opening import prepare, read_text
 from spade_runtime.sandbox.syscalls import allow_list
-from spade_runtime.spec import IsolationLevel, Limits
+from spade_runtime.spec import EnvSpec, IsolationLevel, Limits
+
+if TYPE_CHECKING:
+    from spade_runtime.sandbox.session import EnvSession
 
 Policy = Literal["on", "off"]
+Sharing = Literal["class", "instance"]
 
 
 class SandboxPool:
@@ -76,6 +83,43 @@ class SandboxPool:
         self.facilities: Facilities = self._nursery("plain").facilities
         parts = ", ".join(self.facilities.parts())
         self.isolation = f"{level} ({parts})" if parts else level
+
+    def open(
+        self,
+        source: str | Path | EnvSpec,
+        *,
+        instances: int = 1,
+        limits: Limits | None = None,
+        isolation: Sharing = "class",
+    ) -> EnvSession:
+        """Run the static gates, load the class, and give a session of `instances` of it.
+
+        Args:
+            source: the text of an environment, or the path of its file.
+            instances: how many are played side by side.
+            limits: limits of this session alone.
+            isolation: `class` puts all instances into one child, `instance` gives each its own.
+
+        Raises:
+            InvalidEnvironment: a static gate rejects the source.
+            EnvFault: the module raises, hangs or breaks something while it loads.
+            HostError: the machine is at fault.
+        """
+        if isinstance(source, EnvSpec):
+            raise UsageError("a manifest has no source in it; pass the text or the path of env.py")
+        from spade_runtime.sandbox.session import EnvSession
+
+        text = read_text(source, limit=(limits or self.limits).source_bytes)
+        child: RawChild | Herd
+        if isolation == "instance" and instances > 1:
+            child = Herd([self.open_raw(text, limits=limits) for _ in range(instances)])
+        else:
+            child = self.open_raw(text, instances=instances, limits=limits)
+        try:
+            return EnvSession(child, prepare(child, text))
+        except BaseException:
+            child.kill()
+            raise
 
     def open_raw(
         self,

@@ -157,9 +157,10 @@ def run() -> Iterator[Probe]:
 
 
 def _try(name: str, layers: frozenset[str]) -> tuple[bool, str]:
-    with _targets() as targets, SandboxPool(
-        level="best_effort", policy="off", layers=layers
-    ) as pool:
+    with (
+        _targets() as targets,
+        SandboxPool(level="best_effort", policy="off", layers=layers) as pool,
+    ):
         seen = _ask(pool, f"{name} {targets[name]}".strip())
         if name == "kill":
             # A signal that was sent may still have been ignored: what counts is who lives.
