@@ -134,7 +134,7 @@ def instructions(env: ToolEnv) -> list[Any]:
 
 
 def criterion_holds(env: ToolEnv, turn: int) -> bool:
-    """Ask whether user turn `turn` (counted from 0) is done now; what the criterion raises passes."""
+    """Ask whether user turn `turn` (from 0) is done now; what the criterion raises goes through."""
     return bool(env._spade_turns[turn].done(env.state))
 
 
