@@ -19,10 +19,11 @@ _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _PLACEHOLDER = re.compile(
     r"<[^<>]{1,20}>|\{[^{}]{1,20}\}|\[[^\[\]]{1,20}\]|\b[A-Z]{1,12}\b(?:\.\.+)?"
 )
-_STOP = frozenset(
+_STOP_TEXT = (
     "a an and are as at be by can do each for from has have in is it its may n of on one or that "
-    "the then they this to two was what when which with you your".split()
+    "the then they this to two was what when which with you your"
 )
+_STOP = frozenset(_STOP_TEXT.split(" "))
 
 UNKNOWN = "zzqx"
 DIGITS = "7" * 5000
@@ -66,9 +67,9 @@ FIXED: tuple[str, ...] = (
 
 
 def quoted(text: str) -> list[str]:
-    """Commands that a text puts in quotes or in a box, in order and each once.
+    r"""Commands that a text puts in quotes or in a box, in order and each once.
 
-    >>> quoted("Say 'look ROOM' or \\"stop\\"; it's late.")
+    >>> quoted("Say 'look ROOM' or \"stop\"; it's late.")
     ['look ROOM', 'stop']
     """
     found = (next(part for part in hit.groups() if part) for hit in _QUOTED.finditer(text))
@@ -119,7 +120,7 @@ def has_placeholder(command: str) -> bool:
 
 
 def from_text(text: str, limit: int = 60) -> list[str]:
-    """Actions made of what an observation says: its commands, filled and unfilled, and its words."""
+    """Actions made of what an observation says: its commands, filled and bare, and its words."""
     made: dict[str, None] = {}
     pieces = _pieces(text)
     commands = quoted(text)

@@ -89,8 +89,8 @@ def summary_lines(reports: Iterable[ValidationReport]) -> list[str]:
 
 def gate_lines(reports: Sequence[ValidationReport]) -> list[str]:
     """Seconds by gate, over all reports."""
-    seconds: Counter[str] = Counter()
+    seconds: dict[str, float] = {}
     for report in reports:
         for gate in report.gates:
-            seconds[gate.gate] += gate.seconds
+            seconds[gate.gate] = seconds.get(gate.gate, 0.0) + gate.seconds
     return [f"  {name:<12} {value:8.3f} s" for name, value in seconds.items()]

@@ -1,0 +1,7 @@
+"""The audit gate (stub)."""
+
+from spade_runtime.validation.bench import Bench
+
+
+def run_audit(bench: Bench) -> str:
+    return ""
