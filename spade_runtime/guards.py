@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from _string import formatter_field_name_split, formatter_parser  # type: ignore[import-not-found]
 from collections.abc import Callable, Iterator
+from types import BuiltinMethodType, MethodDescriptorType
 from typing import Any
 
 from spade_runtime.curated import words
@@ -175,46 +176,31 @@ class Guards:
 
     def special(self, obj: Any, name: str) -> Any:
         """Read an attribute whose meaning depends on the object: `format`, `format_map`, `obj`."""
-        if name == "obj":
-            if isinstance(obj, (AttributeError, NameError, ImportError)):
-                raise self.refuse(refusal(name))
-            return getattr(obj, name)
-        if isinstance(obj, str):
-            return self._bound_format(obj, name)
-        if isinstance(obj, type) and issubclass(obj, str):
-            return self._unbound_format(obj, name)
-        return getattr(obj, name)
+        if name == "obj" and isinstance(obj, (AttributeError, NameError, ImportError)):
+            raise self.refuse(refusal(name))
+        # Looking at what was found, not at the object, also covers `super()` and subclasses.
+        found = getattr(obj, name)
+        kind = type(found)
+        if kind is BuiltinMethodType and isinstance(found.__self__, str):
+            return self._format(str.__str__(found.__self__), found)
+        if kind is MethodDescriptorType and found.__objclass__ is str:
+            return self._unbound_format(found)
+        return found
 
-    def _bound_format(self, text: str, name: str) -> Any:
-        owner = type(text)
-        # A subclass may define its own method of that name, which is ordinary code.
-        if owner is not str and getattr(owner, name) is not getattr(str, name):
-            return getattr(text, name)
-        template = text if owner is str else str.__str__(text)
-        if name == "format":
-
-            def format(*args: Any, **values: Any) -> str:
-                self.check_format(template)
-                return template.format(*args, **values)
-
-            return format
-
-        def format_map(mapping: Any) -> str:
+    def _format(self, template: str, method: Callable[..., str]) -> Callable[..., str]:
+        def format(*args: Any, **values: Any) -> str:
             self.check_format(template)
-            return template.format_map(mapping)
+            return method(*args, **values)
 
-        return format_map
+        return format
 
-    def _unbound_format(self, owner: type, name: str) -> Any:
-        if getattr(owner, name) is not getattr(str, name):
-            return getattr(owner, name)
+    def _unbound_format(self, method: Callable[..., str]) -> Callable[..., str]:
+        def format(text: str, /, *args: Any, **values: Any) -> str:
+            if isinstance(text, str):
+                self.check_format(str.__str__(text))
+            return method(text, *args, **values)
 
-        def unbound(text: str, /, *args: Any, **values: Any) -> Any:
-            if not isinstance(text, str):
-                raise TypeError(f"descriptor {name!r} for 'str' objects needs a string")
-            return self._bound_format(text, name)(*args, **values)
-
-        return unbound
+        return format
 
     def read(self, obj: Any, name: str) -> Any:
         """Read a checked attribute."""

@@ -292,17 +292,15 @@ class EnvTransformer(RestrictingNodeTransformer):  # type: ignore[misc]
         self.node_contents_visit(node)
         name = node.attr
         reading = type(node.ctx) is ast.Load
-        if name[0] == "_":
-            if name.startswith(HOOK_PREFIX):
-                self._check_underscored(node, name)
-            elif is_dunder(name) and (
-                refused_attribute(name) if reading else name not in WRITABLE_DUNDERS
-            ):
-                self.found("SPD103", node, refusal(name))
-        elif name in INTERNAL_ATTRIBUTES:
+        if name in INTERNAL_ATTRIBUTES:
             self.found("SPD103", node, refusal(name))
-        elif reading and name in GUARDED_ATTRIBUTES:
+        elif name in GUARDED_ATTRIBUTES and reading:
             return self._guarded(node)
+        elif name.startswith("__") and is_dunder(name):
+            if refused_attribute(name) if reading else name not in WRITABLE_DUNDERS:
+                self.found("SPD103", node, refusal(name))
+        elif name.startswith(HOOK_PREFIX):
+            self._check_underscored(node, name)
         elif type(node.value) is ast.Name:
             self._note_module_attribute(node, node.value.id)
         return node

@@ -93,9 +93,13 @@ def exists_but_hidden(module: str, name: str) -> bool:
     """Whether the real module has this name, and its view does not.
 
     A name that the real module lacks too is an ordinary mistake, which fails when the code runs.
+    An optional module need not be loaded where a source is checked, so there only the list counts.
     """
-    if name in names_of(module) or f"{module}.{name}" in MODULES | OPTIONAL_MODULES:
+    full = f"{module}.{name}"
+    if name in names_of(module) or full in MODULES or full in OPTIONAL_MODULES:
         return False
+    if module in OPTIONAL_MODULES:
+        return True
     real = sys.modules.get(module)
     if real is None and module in MODULES and module.partition(".")[0] != "gem":
         real = import_module(module)
