@@ -19,6 +19,7 @@ class Herd:
 
     Args:
         children: fresh children of the same source.
+        spawn: gives another child, already loaded, in the place of a lost one at its next reset.
 
     Attributes:
         instances: how many slots there are.
@@ -27,8 +28,11 @@ class Herd:
 
     fault = None
 
-    def __init__(self, children: Sequence[RawChild]) -> None:
+    def __init__(
+        self, children: Sequence[RawChild], spawn: Callable[[], RawChild] | None = None
+    ) -> None:
         self._children = list(children)
+        self._spawn = spawn
         self.instances = len(self._children)
         self.limits = self._children[0].limits
         self.isolation = self._children[0].isolation
@@ -43,8 +47,16 @@ class Herd:
         return next((reply for reply in replies if reply.raised is not None), replies[0])
 
     def reset(self, slots: Sequence[int], seeds: Sequence[int]) -> list[Any]:
-        """As `RawChild.reset`, with an `EnvFault` where a child is lost."""
-        return self._each(slots, seeds, lambda child, seed: child.reset([0], [seed]))
+        """As `RawChild.reset`; a lost child gets a successor, or gives its `EnvFault`."""
+        found: list[Any] = []
+        for slot, seed in zip(slots, seeds, strict=True):
+            try:
+                if self._children[slot].fault is not None and self._spawn is not None:
+                    self._children[slot] = self._spawn()
+                found += self._children[slot].reset([0], [seed])
+            except EnvFault as fault:
+                found.append(fault)
+        return found
 
     def step(self, slots: Sequence[int], actions: Sequence[str]) -> list[Any]:
         """As `RawChild.step`, with an `EnvFault` where a child is lost."""

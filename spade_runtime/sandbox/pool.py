@@ -110,13 +110,30 @@ class SandboxPool:
         from spade_runtime.sandbox.session import EnvSession
 
         text = read_text(source, limit=(limits or self.limits).source_bytes)
+
+        def start(count: int = instances) -> tuple[RawChild, EnvSpec]:
+            child = self.open_raw(text, instances=count, limits=limits)
+            try:
+                return child, prepare(child, text)
+            except BaseException:
+                child.kill()
+                raise
+
         child: RawChild | Herd
         if isolation == "instance" and instances > 1:
-            child = Herd([self.open_raw(text, limits=limits) for _ in range(instances)])
+            child = Herd(
+                [self.open_raw(text, limits=limits) for _ in range(instances)],
+                spawn=lambda: start(1)[0],
+            )
+            try:
+                spec = prepare(child, text)
+            except BaseException:
+                child.kill()
+                raise
         else:
-            child = self.open_raw(text, instances=instances, limits=limits)
+            child, spec = start()
         try:
-            return EnvSession(child, prepare(child, text))
+            return EnvSession(child, spec, reopen=lambda: start()[0])
         except BaseException:
             child.kill()
             raise

@@ -3,7 +3,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from spade_runtime.arguments import ArgumentChecker
@@ -371,8 +371,10 @@ json_values = st.recursive(
 
 @settings(max_examples=200, deadline=None)
 @given(st.dictionaries(st.text(max_size=6), json_values, max_size=4))
-def test_arguments_come_back_whole_from_json_and_from_python(arguments):
+def test_arguments_come_back_whole(arguments):
     call = {"name": "any", "arguments": arguments}
+    # An unclosed <think> hides what follows it, wherever it stands.
+    assume("think>" not in json.dumps(call))
     (read,) = parse_tool_calls(block(json.dumps(call)))
     assert read == ParsedCall("any", arguments)
     (read,) = parse_tool_calls(block(json.dumps(call, ensure_ascii=False)))
