@@ -97,9 +97,14 @@ class RawChild:
         seconds = self.limits.load_seconds
         return self._call("load", wire.Load(_nonce()), 1, seconds)[0]  # type: ignore[no-any-return]
 
-    def reset(self, slots: Sequence[int], seeds: Sequence[int]) -> list[RawReset | Raised | Bad]:
-        """Make a fresh instance in each slot, seeded, and call its `reset`."""
-        request = wire.Reset(_nonce(), list(slots), list(seeds))
+    def reset(
+        self, slots: Sequence[int], seeds: Sequence[int], *, fresh: bool = True
+    ) -> list[RawReset | Raised | Bad]:
+        """Make a fresh instance in each slot, seeded, and call its `reset`.
+
+        With `fresh` off the instances that the slots hold are seeded and reset again.
+        """
+        request = wire.Reset(_nonce(), list(slots), list(seeds), fresh)
         return self._call("reset", request, len(slots), self.limits.reset_seconds)
 
     def step(self, slots: Sequence[int], actions: Sequence[str]) -> list[RawStep | Raised | Bad]:

@@ -44,7 +44,7 @@ from spade_runtime.sandbox.wire import (
 )
 
 READ_BYTES = 65536
-FLUSH_SECONDS = 0.02
+FLUSH_SECONDS = 0.005
 """A batch that takes longer sends what is done, so that the parent sees which instance hangs."""
 OUT_OF_MEMORY_STATUS = 82
 
@@ -117,7 +117,8 @@ class Child:
         if isinstance(request, Step):
             self._batch(request.nonce, request.slots, request.actions, self._step, "step")
         elif isinstance(request, Reset):
-            self._batch(request.nonce, request.slots, request.seeds, self._reset, "reset")
+            call = self._reset if request.fresh else self._reset_again
+            self._batch(request.nonce, request.slots, request.seeds, call, "reset")
         elif isinstance(request, Tool):
             self._batch(request.nonce, request.slots, request.calls, self._tool, "tool")
         elif isinstance(request, Criteria):
@@ -209,6 +210,14 @@ class Child:
             instance = program.construct()
         except BaseException as error:
             return claims.raised("construct", error)
+        return self._started(slot, instance, state, seed)
+
+    def _reset_again(self, slot: int, seed: int) -> Any:
+        instance = self._slots[slot].instance
+        return self._started(slot, instance, self._loaded().seeded(seed), seed)
+
+    def _started(self, slot: int, instance: Any, state: Any, seed: int) -> Any:
+        program = self._loaded()
         result = instance.reset(seed)
         self._slots[slot] = _Slot(instance, state)
         if type(result) is not tuple or len(result) != 2:

@@ -203,11 +203,16 @@ class Load(Struct, array_like=True, tag=2):
 
 
 class Reset(Struct, array_like=True, tag=3):
-    """Ask for a fresh instance and its `reset` in each slot."""
+    """Ask for a fresh instance and its `reset` in each slot.
+
+    With `fresh` off the slot's present instance is reset again, as runners do that keep it: the
+    validator compares the two (SPD308).
+    """
 
     nonce: int
     slots: list[int]
     seeds: list[int]
+    fresh: bool = True
 
 
 class Step(Struct, array_like=True, tag=4):
