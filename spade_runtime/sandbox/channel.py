@@ -153,6 +153,11 @@ class RawChild:
             self._release()
 
     @property
+    def pid(self) -> int:
+        """The child's process, as this one's `/proc` knows it."""
+        return self._child.pid
+
+    @property
     def cpu_seconds(self) -> float:
         """Processor time that the child has used, as the kernel counts it."""
         with self._lock:

@@ -64,6 +64,7 @@ class Bench:
         solutions: the reference solution of each seed, as far as there is one.
         replays: plays of the solutions in a child that never computed them.
         plays: everything else that was played in the main room.
+        solver: the child in which the solutions were computed.
         twin_print: the source's fingerprint, where one was taken.
         stop: no further gate may run.
     """
@@ -81,6 +82,7 @@ class Bench:
     replays: list[Play] | list[ToolPlay] = field(default_factory=list)
     plays: list[Play] = field(default_factory=list)
     tool_plays: list[ToolPlay] = field(default_factory=list)
+    solver: RawChild | None = None
     twin_print: Print | None = None
     stop: bool = False
     _children: list[RawChild] = field(default_factory=list)
@@ -189,6 +191,14 @@ class Bench:
         """Record a finding under its code's own gate, or another."""
         home = gate or CODES[code].gate
         self.findings.add(code, message, home, line=line, seed=seed, action=action)
+
+    def warned(
+        self, code: str, message: str, *, seed: int | None = None, action: str | None = None
+    ) -> None:
+        """Record a warning about a text under the code whose matter it is, whatever the profile."""
+        if not self.findings.has(code):
+            home = "audit"
+            self.findings.add(code, message, home, seed=seed, action=action, soft=True)
 
     def problem(
         self,

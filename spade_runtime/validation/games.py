@@ -120,6 +120,15 @@ class Table:
         """What is wrong with a reset, or None."""
         return self._checker.reset(start)
 
+    def openings(self, seeds: Sequence[int]) -> list[str]:
+        """The first observation of each seed, empty where there is none."""
+        return [
+            start.observation
+            if isinstance(start, RawReset) and isinstance(start.observation, str)
+            else ""
+            for start in self.starts(seeds)
+        ]
+
     def starts(self, seeds: Sequence[int]) -> list[Start]:
         """Reset one fresh instance for each seed."""
         found: list[Start] = []
@@ -129,7 +138,12 @@ class Table:
         return found
 
     def play(
-        self, seeds: Sequence[int], players: Sequence[Player], turns: int | Sequence[int]
+        self,
+        seeds: Sequence[int],
+        players: Sequence[Player],
+        turns: int | Sequence[int],
+        *,
+        reused: bool = False,
     ) -> list[Play]:
         """Play one episode for each seed and player.
 
@@ -137,18 +151,24 @@ class Table:
             seeds: a reset seed for each episode.
             players: who plays it.
             turns: how many actions at most, for all or for each.
+            reused: reset instances that were built, and reset, under other seeds.
         """
         limits = [turns] * len(seeds) if isinstance(turns, int) else list(turns)
         plays: list[Play] = []
         for first in range(0, len(seeds), SLOTS):
             last = first + SLOTS
-            plays += self._batch(seeds[first:last], players[first:last], limits[first:last])
+            part = slice(first, last)
+            plays += self._batch(seeds[part], players[part], limits[part], reused)
         return plays
 
     def _batch(
-        self, seeds: Sequence[int], players: Sequence[Player], turns: Sequence[int]
+        self,
+        seeds: Sequence[int],
+        players: Sequence[Player],
+        turns: Sequence[int],
+        reused: bool,
     ) -> list[Play]:
-        starts = self.child.reset(range(len(seeds)), seeds)
+        starts = begun(self.child, seeds, reused)
         plays = [Play(seed, start) for seed, start in zip(seeds, starts, strict=True)]
         seen: list[str] = []
         for play in plays:
@@ -192,6 +212,14 @@ class Table:
         if reply.terminated is True:
             play.solved = reward > 0 if self._positive_wins else reward == 1.0
         return not play.ended
+
+
+def begun(child: RawChild, seeds: Sequence[int], reused: bool) -> list[Start]:
+    """Reset the first slots of a child, in instances that are fresh or were used before."""
+    slots = range(len(seeds))
+    if reused:
+        child.reset(slots, [(seed + 1) % 2**31 for seed in seeds])
+    return child.reset(slots, seeds, fresh=not reused)
 
 
 def same_start(left: Start, right: Start) -> bool:

@@ -56,8 +56,12 @@ class Findings:
         column: int | None = None,
         seed: int | None = None,
         action: str | None = None,
+        soft: bool = False,
     ) -> None:
-        """Record a finding; texts in it are made visible, whatever they hold."""
+        """Record a finding; texts in it are made visible, whatever they hold.
+
+        A soft one is a warning in every profile.
+        """
         static = GATES.index(gate) <= GATES.index("contract")
         key = (code, line, column) if static else (code, None, None)
         if key in self._keys or self.count(code) >= _PLACES_PER_CODE:
@@ -66,7 +70,7 @@ class Findings:
         self.rows.append(
             Finding(
                 code=code,
-                severity=severity(code, self.profile),
+                severity="warning" if soft else severity(code, self.profile),
                 message=visible(message, 600),
                 gate=gate,
                 line=line,

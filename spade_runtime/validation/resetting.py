@@ -109,7 +109,7 @@ def run_solver(bench: Bench) -> None:
     The order shows what one episode leaves behind for the next (SPD405): each seed must give the
     task that it gave before.
     """
-    child = bench.fresh("main")
+    child = bench.solver = bench.fresh("main")
     order = bench.seeds[::-1]
     starts = bench.table(child).starts(order)
     for seed, start in zip(order, starts, strict=True):

@@ -57,6 +57,7 @@ def run_step(bench: Bench) -> str:
     _past_the_end(bench, everything)
     _compare_rooms(bench, batches)
     _compare_with_later(bench, replays)
+    _reused(bench, replays)
     _one_task(bench)
     _close(bench)
     steps = sum(len(play.actions) for play in everything)
@@ -239,6 +240,24 @@ def _compare_with_later(bench: Bench, replays: Sequence[Play]) -> None:
             continue
         bench.stop = True
         return
+
+
+def _reused(bench: Bench, replays: Sequence[Play]) -> None:
+    """An instance that was built under another seed must give the same play (SPD308)."""
+    if bench.findings.has("SPD404", "SPD405") or bench.solver is None:
+        return
+    sample = [play for play in (*replays[:8], *bench.plays[:16]) if play.problem is None]
+    again = bench.table(bench.solver).play(*_recorded(sample), reused=True)
+    for play, other in zip(sample, again, strict=True):
+        alike = same_start(play.start, other.start)
+        if not alike or first_difference(play, other) is not None:
+            bench.found(
+                "SPD308",
+                "an instance that was built under another seed and reset with this one plays "
+                "differently from a fresh one: reset(seed) does not set everything",
+                seed=play.seed,
+            )
+            return
 
 
 def _one_task(bench: Bench) -> None:

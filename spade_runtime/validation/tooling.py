@@ -56,6 +56,7 @@ def run_tools(bench: Bench) -> str:
             bench.problem(play.problem, gate, seed=play.seed, action=spoken(call) if call else None)
     _compare_rooms(bench, [replays, tried])
     _compare_with_later(bench, replays, tried)
+    _reused(bench, replays, tried)
     _one_task(bench)
     calls = sum(len(play.calls) for play in (*replays, *tried))
     return f"{len(tools)} tools, {calls} calls, each in two processes"
@@ -212,6 +213,22 @@ def _compare_with_later(
         )
         bench.stop = True
         return
+
+
+def _reused(bench: Bench, replays: Sequence[ToolPlay], tried: Sequence[ToolPlay]) -> None:
+    if bench.findings.has("SPD507", "SPD405") or bench.solver is None:
+        return
+    sample = [play for play in (*replays[:8], *tried[:8]) if play.problem is None]
+    again = bench.desk(bench.solver).play(*_recorded(sample), reused=True)
+    for play, other in zip(sample, again, strict=True):
+        if not same_start(play.start, other.start) or _difference(play, other) is not None:
+            bench.found(
+                "SPD308",
+                "an instance that was built under another seed and reset with this one gives "
+                "another task than a fresh one: setup does not set everything",
+                seed=play.seed,
+            )
+            return
 
 
 def _one_task(bench: Bench) -> None:

@@ -9,7 +9,7 @@ from spade_runtime.errors import EnvFault
 from spade_runtime.sandbox.channel import RawChild
 from spade_runtime.sandbox.wire import Bad, Raised, RawCriterion, RawReset, RawTool
 from spade_runtime.validation.calls import ToolCall
-from spade_runtime.validation.games import SLOTS, Start, located, stop_at_fault
+from spade_runtime.validation.games import SLOTS, Start, begun, located, stop_at_fault
 from spade_runtime.validation.replies import Problem, ReplyChecker, raised_problem
 from spade_runtime.validation.text import shown
 
@@ -109,6 +109,7 @@ class Desk:
         limit: int | Sequence[int],
         *,
         honest: bool = False,
+        reused: bool = False,
     ) -> list[ToolPlay]:
         """Play one episode for each seed and caller.
 
@@ -120,13 +121,14 @@ class Desk:
             limit: how many calls at most, for all or for each.
             honest: the callers do what they are asked and nothing ahead of it, so a criterion
                 that holds at its reveal is a flaw (SPD506).
+            reused: reset instances that were built, and reset, under other seeds.
         """
         limits = [limit] * len(seeds) if isinstance(limit, int) else list(limit)
         plays: list[ToolPlay] = []
         for first in range(0, len(seeds), SLOTS):
             last = first + SLOTS
             part = slice(first, last)
-            plays += self._batch(seeds[part], callers[part], limits[part], honest)
+            plays += self._batch(seeds[part], callers[part], limits[part], honest, reused)
         return plays
 
     def _batch(
@@ -135,8 +137,9 @@ class Desk:
         callers: Sequence[Caller],
         limits: Sequence[int],
         honest: bool,
+        reused: bool,
     ) -> list[ToolPlay]:
-        starts = self.child.reset(range(len(seeds)), seeds)
+        starts = begun(self.child, seeds, reused)
         plays = [ToolPlay(seed, start) for seed, start in zip(seeds, starts, strict=True)]
         for play in plays:
             play.problem = self._checker.reset(play.start)

@@ -1,0 +1,167 @@
+"""The answer in the first observation (SPD702): a fixed extraction finds it without thinking.
+
+An extraction is learned on half of the seeds and tried on the others. It counts only where it does
+better than picking among the answers on display: an option in a listing is no leak.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from spade_runtime.validation.bench import Bench
+from spade_runtime.validation.blind import wilson_lower
+from spade_runtime.validation.text import shown
+
+_TOKEN = re.compile(r"[^\W_]+(?:[-.:/][^\W_]+)*", re.UNICODE)
+_LABEL_LENGTHS = (24, 12, 6)
+_RULES = 6
+_SHARE = 0.25
+
+Extraction = Callable[[str], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One seed: what is shown, and the part of the winning action that varies.
+
+    Attributes:
+        text: the first observation.
+        answer: the varying part, in lower case.
+    """
+
+    text: str
+    answer: str
+
+
+def varying_parts(actions: Sequence[str]) -> list[str]:
+    """What is left of actions without the words that they begin with alike.
+
+    >>> varying_parts(["count 12", "count 7"]), varying_parts(["12", "7"])
+    (['12', '7'], ['12', '7'])
+    """
+    split = [action.lower().split() for action in actions]
+    shortest = min((len(parts) for parts in split), default=0)
+    same = 0
+    while same < shortest - 1 and len({parts[same] for parts in split}) == 1:
+        same += 1
+    return [" ".join(parts[same:]) for parts in split]
+
+
+def _after(label: str, width: int) -> Extraction:
+    """Takes the tokens that follow a label."""
+
+    def extract(text: str) -> str | None:
+        place = text.find(label)
+        if place < 0:
+            return None
+        found = list(_TOKEN.finditer(text, place + len(label)))[:width]
+        return " ".join(hit.group() for hit in found) if len(found) == width else None
+
+    return extract
+
+
+def _at(place: int, width: int) -> Extraction:
+    """Takes the tokens at a position, from the end where it is negative."""
+
+    def extract(text: str) -> str | None:
+        found = _TOKEN.findall(text)
+        if not -len(found) <= place < len(found):
+            return None
+        start = place % len(found)
+        return " ".join(found[start : start + width])
+
+    return extract
+
+
+def _rules(case: Case) -> list[tuple[str, Extraction]]:
+    """Every extraction that finds the answer of one case."""
+    hits = list(_TOKEN.finditer(case.text))
+    wanted = [hit.group() for hit in _TOKEN.finditer(case.answer)]
+    width = len(wanted)
+    rules: list[tuple[str, Extraction]] = []
+    if not wanted:
+        return rules
+    tokens = [hit.group() for hit in hits]
+    for place in range(len(tokens) - width + 1):
+        if tokens[place : place + width] != wanted:
+            continue
+        start = hits[place].start()
+        for length in _LABEL_LENGTHS:
+            label = case.text[max(0, start - length) : start]
+            if label.strip() and len(label) >= min(length, start):
+                rules.append((f"the text after {shown(label)}", _after(label, width)))
+        rules.append((f"word {place + 1}", _at(place, width)))
+        rules.append((f"word {len(tokens) - place} from the end", _at(place - len(tokens), width)))
+    return rules
+
+
+def find_leak(cases: Sequence[Case], share: float = _SHARE) -> tuple[str, float] | None:
+    """The best extraction, where it gives the answer on over `share` of the cases kept back.
+
+    Returns:
+        What it does and on which share of the test cases it was right, or None.
+    """
+    train, test = cases[::2], cases[1::2]
+    if len(test) < 4:
+        return None
+    votes: Counter[str] = Counter()
+    made: dict[str, Extraction] = {}
+    for case in train:
+        for name, rule in _rules(case):
+            votes[name] += 1
+            made[name] = rule
+    constant = Counter(case.answer for case in train).most_common(1)[0][0]
+    guessed = sum(case.answer == constant for case in test) / len(test)
+    chance = _chance(cases, test)
+    best: tuple[str, float] | None = None
+    for name, _ in votes.most_common(_RULES):
+        if len({_plain(made[name](case.text)) for case in cases}) == 1:
+            continue  # the same word in every text is a command or a part of the question
+        right = sum(_plain(made[name](case.text)) == _plain(case.answer) for case in test)
+        rate = right / len(test)
+        # An extraction must beat the share, the best constant and a pick among what is on show.
+        if wilson_lower(right, len(test)) > max(guessed, chance) and rate > share:
+            best = max(best or (name, 0.0), (name, rate), key=lambda row: row[1])
+    return best
+
+
+def _plain(text: str | None) -> str | None:
+    return text if text is None else " ".join(_TOKEN.findall(text.lower()))
+
+
+def _chance(cases: Sequence[Case], test: Sequence[Case]) -> float:
+    """How often a pick among the answers that a text shows is right."""
+    answers = {_plain(case.answer) for case in cases}
+    total = 0.0
+    for case in test:
+        options = {token for token in _TOKEN.findall(case.text.lower()) if token in answers}
+        if len(options) > 1 and _plain(case.answer) in options:
+            total += 1 / len(options)
+    return total / len(test)
+
+
+def audit_leak(bench: Bench) -> str:
+    """Look for the winning action in the first observations."""
+    won = [play for play in bench.replays if play.solved and hasattr(play, "actions")]
+    actions = [play.actions[-1] for play in won]
+    parts = varying_parts(actions)
+    cases = [
+        Case(str(getattr(play.start, "observation", "")).lower(), part)
+        for play, part in zip(won, parts, strict=True)
+    ]
+    if len({case.answer for case in cases}) < 2:
+        return "no answer to look for"
+    leak = find_leak(cases)
+    if leak is not None:
+        name, rate = leak
+        bench.found(
+            "SPD702",
+            f"the first observation must not show the answer; {name} is the winning answer on "
+            f"{rate:.0%} of the seeds that were kept back",
+            seed=won[0].seed,
+            action=actions[0],
+        )
+    return f"{len(cases)} first observations"
