@@ -110,33 +110,39 @@ class SandboxPool:
         from spade_runtime.sandbox.session import EnvSession
 
         text = read_text(source, limit=(limits or self.limits).source_bytes)
-
-        def start(count: int = instances) -> tuple[RawChild, EnvSpec]:
-            child = self.open_raw(text, instances=count, limits=limits)
-            try:
-                return child, prepare(child, text)
-            except BaseException:
-                child.kill()
-                raise
-
-        child: RawChild | Herd
-        if isolation == "instance" and instances > 1:
-            child = Herd(
-                [self.open_raw(text, limits=limits) for _ in range(instances)],
-                spawn=lambda: start(1)[0],
-            )
-            try:
-                spec = prepare(child, text)
-            except BaseException:
-                child.kill()
-                raise
-        else:
-            child, spec = start()
+        child, spec = self._loaded(text, instances, limits, isolation)
         try:
-            return EnvSession(child, spec, reopen=lambda: start()[0])
+            return EnvSession(
+                child, spec, reopen=lambda: self._loaded(text, instances, limits, isolation)[0]
+            )
         except BaseException:
             child.kill()
             raise
+
+    def _loaded(
+        self, text: str, instances: int, limits: Limits | None, isolation: Sharing
+    ) -> tuple[RawChild | Herd, EnvSpec]:
+        def one(slots: int) -> RawChild:
+            child = self.open_raw(text, instances=slots, limits=limits)
+            try:
+                specs.append(prepare(child, text))
+            except BaseException:
+                child.kill()
+                raise
+            return child
+
+        specs: list[EnvSpec] = []
+        if isolation == "class" or instances == 1:
+            return one(instances), specs[0]
+        children: list[RawChild] = []
+        try:
+            for _ in range(instances):
+                children.append(one(1))
+        except BaseException:
+            for child in children:
+                child.kill()
+            raise
+        return Herd(children, lambda: one(1)), specs[0]
 
     def open_raw(
         self,

@@ -88,7 +88,7 @@ def test_hostile_recursion_is_an_exception(
         "chain = []\nfor _ in range(10 ** 6):\n    chain = [chain]\nrepr(chain)",
         "lazy = iter([1])\nfor _ in range(10 ** 6):\n    lazy = filter(None, lazy)\nlist(lazy)",
         "ast.literal_eval('-' * 10 ** 6 + '1')",
-        "sys.setrecursionlimit(10 ** 9)\ncompile('(' * 90 + '1' + ')' * 90, 'x', 'eval')\nself.step(1)",
+        "sys.setrecursionlimit(10 ** 9)\nast.parse('(' * 190 + '1' + ')' * 190)\nself.step(1)",
     ],
     ids=["raised limit", "nested repr", "nested filter", "nested literal", "parser"],
 )
