@@ -7,9 +7,11 @@ from importlib import import_module
 
 from spade_runtime import curated
 
-# `gem` is the contract's own stand-in for a library, and no module to import.
+# Other names of the list are the contract's own stand-ins for libraries: no modules to import.
 CONTRACT_MODULES: tuple[str, ...] = tuple(
-    name for name in curated.MODULES if name.partition(".")[0] != "gem"
+    name
+    for name in curated.MODULES
+    if (root := name.partition(".")[0]) in sys.stdlib_module_names or root == "spade_runtime"
 )
 """The list of contract.md section 2."""
 
