@@ -10,25 +10,27 @@ it. The class name is the file's name in camel case with `Env` at its end.
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
-_TOOLS = ("gallery",)  # modules of the package that are no environments
+from spade_runtime.spec import EnvSpec
 
 
 def paths() -> dict[str, Path]:
     """Class name of each environment, in alphabetical order, with the file that holds it."""
-    sources = (
-        path
-        for path in Path(__file__).parent.glob("*.py")
-        if not path.stem.startswith("_") and path.stem not in _TOOLS
-    )
-    named = {_class_name(path.stem): path for path in sources}
-    return dict(sorted(named.items()))
+    sources = Path(__file__).parent.glob("[a-z]*.py")
+    return dict(sorted((_class_name(path.stem), path) for path in sources))
 
 
 def names() -> list[str]:
     """Class names of the environments, in alphabetical order."""
     return list(paths())
+
+
+def specs() -> dict[str, EnvSpec]:
+    """Manifest of each environment by class name, as `spade_envs.gallery` wrote them."""
+    rows = json.loads((Path(__file__).parent / "index.json").read_bytes())
+    return {name: EnvSpec.model_validate(row) for name, row in rows.items()}
 
 
 def _class_name(stem: str) -> str:

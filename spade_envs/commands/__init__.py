@@ -1,0 +1,1 @@
+"""Commands of `spade` that play: each module holds one, as `command`."""

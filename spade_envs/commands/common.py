@@ -1,0 +1,73 @@
+"""What several commands share: plain tables, safe text, and the choice of a pool."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+
+from spade_envs.pool import Pool
+from spade_runtime.errors import UsageError
+from spade_runtime.spec import GAME_SKILLS, TOOL_SKILLS
+from spade_runtime.validation.text import visible
+
+
+def check_skill(skill: str | None) -> None:
+    """Refuse a skill that is not in the taxonomy.
+
+    Raises:
+        UsageError: it is none; the message lists those that are.
+    """
+    known = (*GAME_SKILLS, *TOOL_SKILLS)
+    if skill is not None and skill not in known:
+        near = get_close_matches(skill, known, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"skills are {', '.join(known)}"
+        raise UsageError(f"there is no skill {skill!r}; {hint}")
+
+
+def aligned(rows: Sequence[Sequence[object]], heads: Sequence[str]) -> str:
+    """Rows as columns of equal width under their heads; texts are made safe to print.
+
+    >>> print(aligned([("north", 1), ("up", 20)], ("way", "steps")))
+    way    steps
+    north  1
+    up     20
+    """
+    cells = [list(heads), *([visible(str(cell), 120) for cell in row] for row in rows)]
+    widths = [max(len(row[place]) for row in cells) for place in range(len(heads))]
+    return "\n".join(
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    )
+
+
+def safe_lines(text: str, limit: int = 4000) -> str:
+    """Text of several lines whose control characters are made visible."""
+    return "\n".join(visible(line, limit) for line in text.split("\n"))
+
+
+def add_pool(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names a pool."""
+    parser.add_argument("--pool", type=Path, metavar="DIR", help="look in this pool")
+
+
+def chosen_pool(arguments: argparse.Namespace) -> Pool | None:
+    """The pool that the option names, if it does."""
+    return Pool(arguments.pool) if arguments.pool else None
+
+
+def seed_number(text: str) -> int:
+    """A reset seed from a command line."""
+    number = int(text) if text.isascii() and text.isdigit() else -1
+    if not 0 <= number < 2**31:
+        raise argparse.ArgumentTypeError(f"a seed is a whole number below 2147483648, not {text!r}")
+    return number
+
+
+def positive(text: str) -> int:
+    """A count from a command line."""
+    number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected a whole number from 1, not {text!r}")
+    return number

@@ -1,0 +1,1 @@
+"""Sources that `spade new` starts from."""
