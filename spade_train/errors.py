@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from spade_train.policies.base import Generation
+    from spade_train.rollout import Play
 
 
 class PolicyError(SpadeError):
@@ -21,11 +22,13 @@ class PolicyUnavailable(PolicyError):
 
     Attributes:
         finished: index of the prompt -> its generation, for those that were answered.
+        plays: episodes that had ended when it gave up, where it served a rollout.
     """
 
     def __init__(self, message: str, finished: Mapping[int, Generation] | None = None) -> None:
         super().__init__(message)
         self.finished = dict(finished or {})
+        self.plays: list[Play] = []
 
 
 class TokenInvariantError(SpadeError):

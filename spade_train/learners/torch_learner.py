@@ -118,6 +118,16 @@ class TorchLearner:
             for name in names
         }
 
+    def configure(self, settings: LearnerSettings) -> None:
+        """Take other numbers from the next update on; the optimisers keep their moments."""
+        if settings.optimizer != self.settings.optimizer:
+            raise ValueError("a run can't change its kind of optimizer")
+        self.settings = settings
+        for name, optimizer in self.optimizers.items():
+            for group in optimizer.param_groups:
+                role: Role = "designer" if name == "designer" else "agent"
+                group["lr"] = settings.learning_rate[role]
+
     def update(self, batch: TrainBatch) -> dict[str, float | None]:
         """Train on a batch once, minibatch by minibatch; an empty one changes nothing."""
         rows = [row for row in batch.rows if any(row.loss_mask)]
@@ -183,7 +193,9 @@ class TorchLearner:
             lengths[row.sample_id] = lengths.get(row.sample_id, 0) + sum(row.loss_mask)
         gradients: dict[Role, list[torch.Tensor]] = {}
         for role in ROLES:
-            own = [row for row in rows if row.role == role]
+            # A row without advantage counts in the mean, and without a KL it has no gradient.
+            idle = self.settings.kl_coefficient[role] == 0
+            own = [r for r in rows if r.role == role and not (idle and r.advantage == 0)]
             if own:
                 gradient = self._gradient(own, old, lengths, tallies[role])
                 if gradient is not None:
@@ -358,6 +370,8 @@ def _metrics(tallies: Mapping[Role, _Tally]) -> dict[str, float | None]:
         metrics[f"grad_norm/{role}"] = float(np.mean(tally.norms)) if tally.norms else None
         metrics[f"guards/skipped_updates_{role}"] = tally.skipped
         metrics[f"trained_tokens/{role}"] = tally.tokens
+    if not metrics:  # every group was equal: counted by the loop, nothing to say here
+        return metrics
     total = sum(tally.tokens for tally in tallies.values())
     metrics["kl"] = sum(tally.kl for tally in tallies.values()) / total
     metrics["clip_fraction"] = sum(tally.clipped for tally in tallies.values()) / total

@@ -89,6 +89,34 @@ class HFPolicy:
             template_options=template_options,
         )
 
+    @property
+    def parameters(self) -> int:
+        """How many parameters the model has, tied ones once."""
+        return sum(parameter.numel() for parameter in self.model.parameters())
+
+    def limit_context(self, tokens: int) -> None:
+        """Let no conversation grow beyond so many tokens, nor beyond the model's own limit."""
+        self.context_tokens = min(tokens, self.context_tokens or tokens)
+
+    def with_template(self, options: Mapping[str, Any]) -> HFPolicy:
+        """Return the same model behind a chat template with other variables."""
+        return self._twin(self.model, options)
+
+    def with_model(self, model: Any) -> HFPolicy:
+        """Return another model behind the same tokenizer and template."""
+        return self._twin(model, self.template.options)
+
+    def _twin(self, model: Any, options: Mapping[str, Any]) -> HFPolicy:
+        twin = HFPolicy(
+            model,
+            self.tokenizer,
+            name=self.name,
+            template_options=options,
+            batch_tokens=self.batch_tokens,
+        )
+        twin.context_tokens = self.context_tokens
+        return twin
+
     def encode_chat(
         self,
         messages: Sequence[Message],
@@ -187,14 +215,15 @@ class HFPolicy:
         replies = [Generation([], [], "length", [] if sampling.restricts else None) for _ in seeds]
         alive = np.arange(len(prompts))  # the rows that still sit in the batch
         unended = np.ones(len(prompts), dtype=bool)  # of those, the ones without an end
-        room = (self.context_tokens or 1 << 30) - width - 1
-        for step in range(min(sampling.max_tokens, room)):
+        context = self.context_tokens or 1 << 30
+        limits = np.array([min(sampling.max_tokens, context - len(p)) for p in prompts])
+        for step in range(int(limits.max())):
             mask = torch.cat([mask, mask.new_ones(len(mask), 1)], -1)
             logits = self._forward(ids, mask, lengths[:, None] + step, cache)
             tokens, logprobs, kept = draw(logits, sampling, uniforms(streams[alive], step))
             ended = torch.isin(tokens, stops).cpu().numpy()
             _record(replies, alive, unended, tokens, logprobs, kept, ended)
-            unended &= ~ended
+            unended &= ~ended & (step + 1 < limits[alive])
             if not unended.any():
                 break
             ids = tokens[:, None]

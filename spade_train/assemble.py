@@ -1,0 +1,226 @@
+"""Puts a run together from its configuration: policies, learner, sandbox, corpus, records."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from spade_runtime.spec import ValidationReport
+from spade_train.config import RunConfig
+from spade_train.corpus import Corpus
+from spade_train.heldout import measure_heldout
+from spade_train.ledger import Ledger
+from spade_train.loop import Run, Watcher
+from spade_train.memory import Memory
+from spade_train.objectives import make_objective
+from spade_train.policies.base import Policy, Sampling
+from spade_train.records import Records
+from spade_train.regeneration import Designer
+from spade_train.rollout import Rollout, RolloutSettings
+from spade_train.run_folder import RunFolder
+from spade_train.state import RunState
+
+if TYPE_CHECKING:
+    from spade_runtime.sandbox import SandboxPool
+    from spade_runtime.validation import Validator
+    from spade_train.learners.torch_learner import LearnerSettings
+    from spade_train.policies.hf import HFPolicy
+
+# The embedded policy's answers; a validator and a rollout share the machine's processors.
+VALIDATIONS_AT_ONCE = 2
+
+
+@dataclass(slots=True)
+class TrainingJudge:
+    """The validator as training uses it: the standard profile, the run's limit for blind wins.
+
+    Attributes:
+        validator: with its two pools.
+        blind_win_limit: of the step's configuration.
+    """
+
+    validator: Validator
+    blind_win_limit: float
+
+    def validate(self, source: str, *, hint: str | None = None) -> ValidationReport:
+        """Return the verdict on a source, with its hint where one is given."""
+        # A text without a line break would be taken for a path.
+        return self.validator.validate(
+            source if source.endswith("\n") else source + "\n",
+            hint=hint,
+            blind_win_limit=self.blind_win_limit,
+            path="<design>",
+        )
+
+
+class Silent:
+    """A watcher that shows nothing."""
+
+    def phase(self, name: str) -> None:
+        """Show nothing."""
+
+    def step_done(self, line: dict[str, Any]) -> None:
+        """Show nothing."""
+
+
+@contextmanager
+def assembled(
+    config: RunConfig,
+    folder: RunFolder,
+    *,
+    watcher: Watcher | None = None,
+    warn: Callable[[str], None] = lambda _: None,
+    should_stop: Callable[[], bool] = lambda: False,
+    policy: HFPolicy | None = None,
+) -> Iterator[Run]:
+    """Open all that a run needs, and close it at the end.
+
+    Args:
+        config: of the run.
+        folder: of the run, locked by the caller.
+        watcher: of the progress.
+        warn: told what went wrong where the run can go on.
+        should_stop: asked at each step's end.
+        policy: the model to train; loaded from `config.model` by default.
+
+    Raises:
+        PolicyError: the model can't be loaded.
+        HostError: the sandbox can't isolate here.
+        UsageError: the corpus can't be read.
+    """
+    from spade_runtime.sandbox import SandboxPool
+    from spade_runtime.validation import Validator
+    from spade_train.learners.torch_learner import TorchLearner
+
+    corpus = (
+        Corpus.open(config.corpus, max_words=config.corpus_max_words) if config.use_corpus else None
+    )
+    agent = policy or load_policy(config)
+    agent.limit_context(config.context_tokens)
+    writer = designer_policy(config, agent)
+    ledger = Ledger(parameters=agent.parameters)
+    state = RunState(Memory(config.memory_capacity), _objective(config), ledger)
+    learner = TorchLearner(agent.model, learner_settings(config))
+    with ExitStack() as stack:
+        sandbox = stack.enter_context(SandboxPool())
+        judge = TrainingJudge(stack.enter_context(Validator(pool=sandbox)), config.blind_win_limit)
+        player = role_view(agent, config.thinking in ("agent", "both"), config.thinking)
+        yield Run(
+            config=config,
+            state=state,
+            designer=Designer(writer, judge, corpus, ledger, threads=VALIDATIONS_AT_ONCE),
+            rollout=lambda now: _rollout(sandbox, player, now, ledger, "agent"),
+            learner=learner,
+            configure=_configurer(config, learner, judge),
+            records=Records(folder, writer.name, warn),
+            measure=lambda now, step: measure_heldout(
+                _rollout(sandbox, player, now, ledger, "heldout"), now, step
+            ),
+            watcher=watcher or Silent(),
+            should_stop=should_stop,
+        )
+
+
+def load_policy(config: RunConfig) -> HFPolicy:
+    """Load the model that a configuration names.
+
+    Raises:
+        PolicyError: it can't be loaded.
+    """
+    if config.model == "tiny":
+        from spade_train import tiny
+
+        return tiny.load()
+    from spade_train.policies.hf import HFPolicy
+
+    return HFPolicy.load(config.model)
+
+
+def designer_policy(config: RunConfig, agent: HFPolicy) -> Policy:
+    """Return who designs: the agent's own weights, a frozen copy of them, or a URL."""
+    if config.ablation == "external_designer":
+        from spade_train.policies.openai import Endpoint, OpenAIPolicy
+
+        return OpenAIPolicy(Endpoint(config.designer_url, config.designer_model))
+    thinks = config.thinking in ("designer", "both")
+    if not config.train_designer:
+        # The weights are shared, so a designer that must not change needs a copy of its own.
+        agent = agent.with_model(copy.deepcopy(agent.model).requires_grad_(False))
+    return role_view(agent, thinks, config.thinking)
+
+
+def role_view(policy: HFPolicy, thinks: bool, setting: str) -> HFPolicy:
+    """Return the policy with its role's way of thinking; untouched where nobody thinks."""
+    return policy if setting == "none" else policy.with_template({"enable_thinking": thinks})
+
+
+def learner_settings(config: RunConfig) -> LearnerSettings:
+    """Return the numbers of the update that a configuration asks for."""
+    from spade_train.learners.base import ROLES
+    from spade_train.learners.torch_learner import LearnerSettings
+
+    return LearnerSettings(
+        learning_rate={role: config.learning_rate_of(role) for role in ROLES},
+        betas=config.adam_betas,
+        weight_decay=config.weight_decay,
+        clip_low=config.clip_low,
+        clip_high=config.clip_high,
+        kl_coefficient={role: config.kl_of(role) for role in ROLES},
+        importance_weight_max=config.importance_weight_max,
+        minibatch_episodes=config.minibatch_episodes,
+        optimizer=config.optimizer,
+        max_grad_norm=config.max_grad_norm,
+        temperature=dict.fromkeys(ROLES, config.temperature),
+        seed=config.seed,
+    )
+
+
+def _objective(config: RunConfig) -> Any:
+    return make_objective(
+        config.objective,
+        low=config.anchor_low,
+        high=config.anchor_high,
+        ramp=config.anchor_ramp,
+        regret_weight=config.regret_weight,
+        anchor_weight=config.anchor_weight,
+        regret_saturation=config.regret_saturation,
+    )
+
+
+def _configurer(
+    config: RunConfig, learner: Any, judge: TrainingJudge
+) -> Callable[[RunConfig], None]:
+    """Return what hands a phase's numbers on; without phases there is nothing to hand on."""
+    if not config.phases:
+        return lambda _: None
+
+    def configure(now: RunConfig) -> None:
+        learner.configure(learner_settings(now))
+        judge.blind_win_limit = now.blind_win_limit
+
+    return configure
+
+
+def _rollout(
+    sandbox: SandboxPool, policy: Policy, config: RunConfig, ledger: Ledger, role: str
+) -> Rollout:
+    sampling = Sampling(config.temperature, config.top_p, config.top_k, config.agent_max_tokens)
+    settings = RolloutSettings(
+        config.prompt_style, sampling, config.max_turns, config.context_tokens
+    )
+    return Rollout(sandbox, policy, settings, ledger, role)
+
+
+def describe(run: Run) -> Mapping[str, Any]:
+    """Return what a run consists of, for its first lines on the terminal."""
+    return {
+        "model": run.config.model,
+        "parameters": run.state.ledger.parameters,
+        "setting": run.config.setting,
+        "steps": run.config.steps,
+        "environments": run.config.environments,
+        "plays": run.config.environments * run.config.group_plays,
+    }

@@ -1,0 +1,1 @@
+"""Commands of `spade` that train: each module holds one, as `command`."""

@@ -1,0 +1,91 @@
+"""Measures the agent on environments that are never trained on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spade_runtime.errors import UsageError
+from spade_runtime.spec import Kind
+from spade_train.config import RunConfig
+from spade_train.population import mean_and_error
+from spade_train.rollout import Group, Rollout
+from spade_train.seeds import environment_seeds
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One held-out environment."""
+
+    name: str
+    kind: Kind
+    source: str
+    hint: str | None
+
+
+def measure_heldout(rollout: Rollout, config: RunConfig, step: int) -> dict[str, Any]:
+    """Play every held-out environment without and with its hint, on the same seeds every time.
+
+    Returns:
+        Win rates with their standard errors over environments.
+    """
+    environments = heldout_environments(config)
+    groups = []
+    for environment in environments:
+        seeds = environment_seeds(config.heldout_plays, "heldout", environment.name)
+        common = (environment.name, "", environment.source, environment.kind, seeds)
+        groups.append(Group(*common))
+        if environment.hint is not None:
+            groups.append(Group(*common, environment.hint))
+    played = rollout.play(groups, config.seed, "heldout", step)
+    rates: dict[str, list[float | None]] = {"unhinted": [], "hinted": []}
+    for group in played:
+        wins = [float(play.solved) for play in group if play.fault is None]
+        rates[group[0].group.arm].append(sum(wins) / len(wins) if wins else None)
+    mean, error = mean_and_error(rates["unhinted"])
+    hinted, hinted_error = mean_and_error(rates["hinted"])
+    return {
+        "heldout/win_rate": mean,
+        "heldout/win_rate_se": error,
+        "heldout/win_rate_hinted": hinted,
+        "heldout/win_rate_hinted_se": hinted_error,
+        "heldout/environments": len(environments),
+    }
+
+
+def heldout_environments(config: RunConfig) -> list[Measured]:
+    """Return the held-out set: a folder of the user's, or what comes with the embedded policy.
+
+    A folder holds `NAME.py` files, each with its hint in `NAME.hint.txt` where it has one, and
+    a `kinds.json` that names those of tool use.
+
+    Raises:
+        UsageError: the folder holds no environments, or none was named and the model has none.
+    """
+    if config.heldout:
+        return _of_folder(Path(config.heldout))
+    if config.model != "tiny":
+        raise UsageError(
+            f"heldout_every={config.heldout_every} needs environments to measure on; name a folder "
+            f"by heldout=FOLDER, or set heldout_every=0"
+        )
+    from spade_train.tiny.heldout import environments
+
+    return [
+        Measured(e.name, e.kind, e.source, e.hint) for e in environments() if e.kind == config.kind
+    ]
+
+
+def _of_folder(folder: Path) -> list[Measured]:
+    from spade_runtime.contract import read
+
+    found = []
+    for path in sorted(folder.glob("*.py")):
+        source = path.read_text(encoding="utf-8")
+        hint = path.with_suffix(".hint.txt")
+        text = hint.read_text(encoding="utf-8").strip() if hint.is_file() else None
+        found.append(Measured(path.stem, read(source).kind or "game", source, text))
+    if not found:
+        raise UsageError(f"{folder} holds no environments (*.py) to measure on")
+    return found

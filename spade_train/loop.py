@@ -1,0 +1,181 @@
+"""Self-play (training.md section 1): one model designs environments and learns in them.
+
+Nothing here knows torch, a chat template or a process: each line calls a part that is tested alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from time import perf_counter
+from typing import Any, Protocol
+
+from spade_train import metrics
+from spade_train.config import RunConfig
+from spade_train.credit import agent_rows, designer_rows, take_in
+from spade_train.errors import Diverged, PolicyUnavailable
+from spade_train.learners.base import Learner, TrainBatch, TrainRow
+from spade_train.records import Records
+from spade_train.regeneration import Designer
+from spade_train.rollout import Group, Play, Rollout
+from spade_train.seeds import environment_seeds
+from spade_train.state import RunState
+
+# So many updates in a row that had to be thrown away end a run: it will not recover by itself.
+PATIENCE = 10
+
+
+class Watcher(Protocol):
+    """Told how a run gets on, for a progress bar."""
+
+    def phase(self, name: str) -> None:
+        """Another part of a step begins."""
+        ...
+
+    def step_done(self, line: dict[str, Any]) -> None:
+        """A step has ended with this line of metrics."""
+        ...
+
+
+@dataclass(slots=True)
+class Run:
+    """The parts of a run, put together by `assemble`.
+
+    Attributes:
+        config: of the whole run; phases are applied step by step.
+        state: what is carried from step to step.
+        designer: writes pools.
+        rollout: plays the pool; makes the rollout of a step's configuration.
+        learner: owns the weights.
+        configure: hands a step's configuration to learner and policies.
+        records: the run folder's files.
+        measure: plays the held-out environments and returns metrics.
+        watcher: of the progress.
+        should_stop: asked at each step's end.
+    """
+
+    config: RunConfig
+    state: RunState
+    designer: Designer
+    rollout: Callable[[RunConfig], Rollout]
+    learner: Learner
+    configure: Callable[[RunConfig], None]
+    records: Records
+    measure: Callable[[RunConfig, int], dict[str, Any]]
+    watcher: Watcher
+    should_stop: Callable[[], bool] = lambda: False
+    failed_updates: int = field(default=0)
+
+
+def train(run: Run) -> bool:
+    """Run self-play to its end, or until it is asked to stop at a step's end.
+
+    Returns:
+        Whether the run is complete.
+    """
+    state = run.state
+    while state.step < run.config.steps:
+        if run.should_stop():
+            return False
+        start, step, config = perf_counter(), state.step, run.config.at(state.step)
+        run.configure(config)
+        news = _measure(run, config, step)
+        if step % config.regenerate_every == 0:
+            news |= _replace_pool(run, config, step)
+        plays = _play(run, config, step)
+        news |= metrics.of_plays(plays, config) | take_in(state, config, step, plays)
+        agent, groups = agent_rows(plays, config, step, run.learner.version)
+        designer, paid = designer_rows(state, config, due=step)
+        news |= groups | paid | _update(run, agent + designer, step)
+        state.step += 1
+        line = metrics.line(step, perf_counter() - start, news, state.ledger.metrics())
+        run.records.step(step, line, plays, config)
+        run.records.checkpoint(state, run.learner, config)
+        run.watcher.step_done(line)
+    if not state.flushed:
+        _finish(run)
+    return True
+
+
+def _finish(run: Run) -> None:
+    """Flush the last windows to the designer, and measure the agent once more."""
+    state, start, step = run.state, perf_counter(), run.config.steps
+    config = run.config.at(step)
+    _remember(state, config)
+    rows, news = designer_rows(state, config, due=math.inf)
+    news |= _update(run, rows, step)
+    state.flushed = True
+    news |= _measure(run, config, step) | {"flush": True}
+    line = metrics.line(step, perf_counter() - start, news, state.ledger.metrics())
+    run.records.step(step, line, [], config)
+    run.records.checkpoint(state, run.learner, config, force=True)
+    run.watcher.step_done(line)
+
+
+def _measure(run: Run, config: RunConfig, step: int) -> dict[str, Any]:
+    every = config.heldout_every
+    if not every or (step % every and step < run.config.steps):
+        return {}
+    run.watcher.phase("measuring")
+    return run.measure(config, step)
+
+
+def _replace_pool(run: Run, config: RunConfig, step: int) -> dict[str, Any]:
+    """Put the old pool into the memory and write a new one."""
+    state = run.state
+    _remember(state, config)
+    run.watcher.phase("designing")
+    made, state.documents = run.designer.regenerate(
+        config, step, state.memory, state.documents, run.learner.version
+    )
+    state.designs += made.pool + made.invalid
+    state.made = step
+    state.acceptance[step] = made.acceptance
+    run.records.regeneration(made, config)
+    return metrics.of_regeneration(made)
+
+
+def _remember(state: RunState, config: RunConfig) -> None:
+    for design in state.pool:
+        if (record := design.record(config.seed_pairing)) is not None:
+            state.memory.add(record)
+
+
+def _play(run: Run, config: RunConfig, step: int) -> list[list[Play]]:
+    """Play the pool; at its first step with the hint too, on the same seeds in another child."""
+    run.watcher.phase("playing")
+    groups = []
+    for design in run.state.pool:
+        seeds = environment_seeds(config.seeds_per_group, config.seed, step, design.name)
+        repeated = [seed for seed in seeds for _ in range(config.plays_per_seed)]
+        common = (design.name, design.sha256, design.source, design.kind)
+        groups.append(Group(*common, repeated))
+        if step == design.made and design.hint is not None and config.hinted_plays:
+            groups.append(Group(*common, repeated[: config.hinted_plays], design.hint))
+    try:
+        return run.rollout(config).play(groups, config.seed, step)
+    except PolicyUnavailable as error:
+        run.records.rescued(step, error.plays, config)
+        raise
+
+
+def _update(run: Run, rows: Sequence[TrainRow], step: int) -> dict[str, Any]:
+    """One update over both roles.
+
+    Raises:
+        Diverged: the last updates all had to be thrown away.
+    """
+    run.watcher.phase("learning")
+    news = run.learner.update(TrainBatch(rows, step))
+    run.learner.sync()
+    for row in rows:
+        run.state.ledger.trained(row.role, len(row.ids))
+    thrown = [v for k, v in news.items() if k.startswith("guards/skipped_updates") and v]
+    run.failed_updates = run.failed_updates + 1 if thrown else 0
+    if run.failed_updates >= PATIENCE:
+        raise Diverged(
+            f"{PATIENCE} updates in a row had no finite gradient; lower learning_rate or raise "
+            f"kl_coefficient, and resume from an earlier checkpoint"
+        )
+    return news

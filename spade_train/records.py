@@ -1,0 +1,115 @@
+"""What a run writes while it runs: metrics, designs, episodes, the pool, checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from spade_envs.pool import Pool
+from spade_envs.pool_index import Card
+from spade_runtime import __version__
+from spade_runtime.spec import EnvSpec, Provenance, ValidationReport, ValidationSummary
+from spade_train.config import RunConfig
+from spade_train.learners.base import Learner
+from spade_train.population import Design
+from spade_train.regeneration import Regeneration
+from spade_train.rollout import Play
+from spade_train.run_folder import RunFolder
+from spade_train.state import Checkpoints, RunState
+
+
+class Records:
+    """Writes a run's folder.
+
+    Args:
+        folder: of the run.
+        designer: name of the policy that designs, for provenance.
+        warn: told what went wrong where the run can go on.
+    """
+
+    def __init__(
+        self, folder: RunFolder, designer: str, warn: Callable[[str], None] = lambda _: None
+    ) -> None:
+        self.folder = folder
+        self.checkpoints = Checkpoints(folder.checkpoints)
+        self._designer = designer
+        self._warn = warn
+
+    def step(
+        self, step: int, line: Mapping[str, Any], plays: Sequence[Sequence[Play]], config: RunConfig
+    ) -> None:
+        """Write a step's episodes, then its line of metrics."""
+        if plays:
+            episodes = (p.to_json(step, config.return_mode) for group in plays for p in group)
+            self.folder.write_episodes(step, episodes)
+        self.folder.append(self.folder.metrics, [line])
+
+    def rescued(self, step: int, plays: Iterable[Play], config: RunConfig) -> None:
+        """Keep the plays that had ended when a policy gave up."""
+        lines = (play.to_json(step, config.return_mode) for play in plays)
+        path = self.folder.write_episodes(step, lines, prefix="rescued")
+        self._warn(f"the plays that had ended are in {path}")
+
+    def regeneration(self, made: Regeneration, config: RunConfig) -> None:
+        """Write every try, and the accepted environments into the pool."""
+        self.folder.append(self.folder.designs, (t.to_json(config.kind) for t in made.tries))
+        accepted = {t.slot: t for t in made.tries if t.accepted}
+        items: list[tuple[str | bytes, EnvSpec, Card | None]] = []
+        for design in made.pool:
+            report = accepted[design.slot].report
+            if report is not None:
+                items.append((design.source, self._manifest(design, report), None))
+        if items:
+            Pool(self.folder.pool, create=True).add_many(items)
+
+    def checkpoint(
+        self, state: RunState, learner: Learner, config: RunConfig, *, force: bool = False
+    ) -> None:
+        """Write a checkpoint where one is due; a full disk is reported, and the run goes on."""
+        if not force and state.step % config.checkpoint_every and state.step < config.steps:
+            return
+        try:
+            self.checkpoints.save(state.step, state.to_state(), self.folder.offsets(), learner.save)
+        except OSError as error:
+            steps = self.checkpoints.steps()
+            held = f"step {steps[-1]} is the last one" if steps else "there is none yet"
+            self._warn(
+                f"the checkpoint of step {state.step} can't be written "
+                f"({error.strerror or error}); {held}; free space on the disk"
+            )
+
+    def _manifest(self, design: Design, report: ValidationReport) -> EnvSpec:
+        card = read_card(design.source)
+        return EnvSpec(
+            id=report.id or f"spade/{design.sha256[:8]}-v0",
+            sha256=design.sha256,
+            kind=report.kind or design.kind,
+            dialect=report.dialect or "contract",
+            title=design.title or "Untitled",
+            skill=card.get("skill") or design.skill,
+            max_turns=card.get("max_turns") or 20,
+            hint=design.hint,
+            provenance=Provenance(
+                designer=self._designer,
+                corpus_document=design.document,
+                parents=list(design.parents),
+                run=self.folder.path.name,
+                step=design.made,
+                created=datetime.now(UTC).isoformat(timespec="seconds"),
+            ),
+            validation=ValidationSummary(
+                profile="standard",
+                verdict=report.verdict,
+                findings=report.findings,
+                runtime_version=__version__,
+            ),
+        )
+
+
+def read_card(source: str) -> dict[str, Any]:
+    """Return what an accepted source says of itself: title, skill, max_turns."""
+    from spade_runtime.contract import read
+
+    reading = read(source)
+    return {"title": reading.title, "skill": reading.skill, "max_turns": reading.max_turns}

@@ -1,0 +1,397 @@
+"""Plays: many environments and turns in flight, both arms through one code path.
+
+Plays advance turn by turn in two waves. While the policy answers one wave, the sandbox steps the
+other, so neither waits for the other for long. Waves are fixed before the first turn: what is
+batched together never depends on timing, and a resumed run repeats the unbroken one.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from spade_runtime.errors import EnvFault, HostError, InvalidEnvironment, SpadeError
+from spade_runtime.spec import Kind
+from spade_train.errors import PolicyUnavailable
+from spade_train.ledger import Ledger
+from spade_train.policies.base import Generation, Message, Policy, Sampling
+from spade_train.prompts import Style, agent_messages
+from spade_train.rewards import ReturnMode, episode_return
+from spade_train.seeds import derive
+from spade_train.tokens import Conversation, Dialogue, check_sample
+
+Arm = Literal["unhinted", "hinted"]
+
+
+class Session(Protocol):
+    """The part of `spade_runtime.sandbox.EnvSession` that a rollout uses."""
+
+    def reset(
+        self,
+        seeds: Sequence[int],
+        *,
+        slots: Sequence[int] | None = None,
+        max_turns: int | None = None,
+    ) -> Sequence[Any]:
+        """Begin an episode in each slot."""
+        ...
+
+    def step(self, messages: Sequence[Any], *, slots: Sequence[int] | None = None) -> Sequence[Any]:
+        """Take one message in each slot."""
+        ...
+
+    def close(self) -> None:
+        """End the child."""
+        ...
+
+
+class Sandbox(Protocol):
+    """The part of `spade_runtime.sandbox.SandboxPool` that a rollout uses."""
+
+    def open(self, source: Any, *, instances: int = 1) -> Any:
+        """Return a session of a fresh child."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Plays of one environment in one arm, each with its own seed, in one fresh child.
+
+    Attributes:
+        name: of the design, unique in the run.
+        sha256: of the source.
+        source: the code.
+        kind: game or tool_use.
+        seeds: one play each; a seed may stand several times.
+        hint: shown at the end of the first observation in the hinted arm, else None.
+    """
+
+    name: str
+    sha256: str
+    source: str
+    kind: Kind
+    seeds: Sequence[int]
+    hint: str | None = None
+
+    @property
+    def arm(self) -> Arm:
+        """Which arm it is."""
+        return "unhinted" if self.hint is None else "hinted"
+
+
+@dataclass(slots=True)
+class Play:
+    """One episode: what was said, what it was worth, and its training samples.
+
+    Attributes:
+        group: what it is a play of.
+        seed: of the reset.
+        observations: what the environment said, the reset's first.
+        replies: the agent's messages.
+        actions: what was extracted from them.
+        rewards: one a turn.
+        terminated: the environment ended the episode.
+        truncated: a limit ended it.
+        solved: terminated with the full reward.
+        credit: share of user turns completed, for tools.
+        cut: a reply or the context ran into its limit.
+        fault: kind, code and message of what voided it; a void play has no return.
+        dialogue: its conversation.
+    """
+
+    group: Group
+    seed: int
+    observations: list[str] = field(default_factory=list)
+    replies: list[str] = field(default_factory=list)
+    actions: list[Any] = field(default_factory=list)
+    rewards: list[float] = field(default_factory=list)
+    terminated: bool = False
+    truncated: bool = False
+    solved: bool = False
+    credit: float | None = None
+    cut: bool = False
+    fault: dict[str, Any] | None = None
+    dialogue: Dialogue | None = None
+
+    @property
+    def over(self) -> bool:
+        """Whether it has ended, in whatever way."""
+        return self.terminated or self.truncated or self.fault is not None
+
+    @property
+    def charged(self) -> bool:
+        """Whether a fault of the environment itself, not of the host, voided it."""
+        return self.fault is not None and not self.fault.get("host", False)
+
+    @property
+    def samples(self) -> list[Conversation]:
+        """Its training samples; none for a void play."""
+        return [] if self.fault or self.dialogue is None else self.dialogue.samples
+
+    def value(self, mode: ReturnMode) -> float | None:
+        """Return what it is worth, None where it is void."""
+        if self.fault is not None:
+            return None
+        return episode_return(self.rewards, self.terminated, mode=mode, credit=self.credit)
+
+    def to_json(self, step: int, mode: ReturnMode) -> dict[str, Any]:
+        """Return the line of `episodes/step-*.jsonl`."""
+        return {
+            "step": step,
+            "design": self.group.sha256,
+            "name": self.group.name,
+            "arm": self.group.arm,
+            "seed": self.seed,
+            "messages": list(self.dialogue.messages) if self.dialogue else [],
+            "observations": self.observations,
+            "actions": self.actions,
+            "rewards": self.rewards,
+            "terminated": self.terminated,
+            "truncated": self.truncated,
+            "solved": self.solved,
+            "return": self.value(mode),
+            "fault": self.fault,
+            "turns": len(self.replies),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutSettings:
+    """Limits and manner of plays.
+
+    Attributes:
+        style: of the agent's prompt.
+        sampling: of its replies; `max_tokens` is a turn's limit.
+        max_turns: turns of an episode at most.
+        context_tokens: a conversation that leaves no room below this is cut.
+        threads: sandbox calls in flight.
+    """
+
+    style: Style
+    sampling: Sampling
+    max_turns: int
+    context_tokens: int
+    threads: int = 8
+
+
+@dataclass(slots=True)
+class _Running:
+    """The plays of one group beside the child that they run in."""
+
+    group: Group
+    plays: list[Play]
+    session: Session | None = None
+
+    def open_slots(self) -> list[int]:
+        return [slot for slot, play in enumerate(self.plays) if not play.over]
+
+    def void(self, error: SpadeError) -> None:
+        """Void what has not ended: the child is gone, or the host failed it."""
+        code = getattr(error, "code", None)
+        fault = {"kind": type(error).__name__, "code": code, "message": str(error)[:500]}
+        if isinstance(error, HostError):
+            fault["host"] = True
+        for slot in self.open_slots():
+            self.plays[slot].fault = dict(fault)
+
+
+class Rollout:
+    """Plays groups of environments with a policy.
+
+    Args:
+        sandbox: gives a fresh child for each group.
+        policy: the agent.
+        settings: limits and manner.
+        ledger: charged for tokens and executions.
+        role: the ledger's account.
+    """
+
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        policy: Policy,
+        settings: RolloutSettings,
+        ledger: Ledger,
+        role: str = "agent",
+    ) -> None:
+        self.sandbox = sandbox
+        self.policy = policy
+        self.settings = settings
+        self.ledger = ledger
+        self.role = role
+
+    def play(self, groups: Sequence[Group], *labels: object) -> list[list[Play]]:
+        """Play every group to its end.
+
+        Args:
+            groups: in any order; the order in which their children start is secret.
+            labels: name the random streams (the run's seed, the step).
+
+        Returns:
+            For each group the plays of its seeds, in order.
+
+        Raises:
+            PolicyUnavailable: the policy gave up. Plays that had ended are in its `plays`.
+            TokenInvariantError: a sample that would train is not sound.
+        """
+        running = [_Running(g, [Play(g, seed) for seed in g.seeds]) for g in groups]
+        # Which arm's child starts first must tell an environment nothing.
+        order = list(running)
+        random.Random(derive("secret-order", *labels)).shuffle(order)
+        waves = [order[0::2], order[1::2]]
+        with ThreadPoolExecutor(self.settings.threads) as threads:
+            try:
+                self._play(waves, threads, labels)
+            except PolicyUnavailable as error:
+                error.plays = [p for r in running for p in r.plays if p.over]
+                raise
+            finally:
+                list(threads.map(_close, running))
+        self.ledger.executed(self.role, sum(len(r.plays) for r in running))
+        if self.policy.trainable:
+            for sample in (s for r in running for p in r.plays for s in p.samples):
+                check_sample(sample, self.policy)
+        return [r.plays for r in running]
+
+    def _play(
+        self, waves: Sequence[Sequence[_Running]], threads: ThreadPoolExecutor, labels: Any
+    ) -> None:
+        pending: list[list[Future[None]]] = [
+            [threads.submit(self._begin, r) for r in wave] for wave in waves
+        ]
+        turn = 0
+        while any(pending):
+            for number, wave in enumerate(waves):
+                for job in pending[number]:
+                    job.result()
+                steps = self._answer(wave, turn, labels)
+                pending[number] = [threads.submit(self._step, r, said) for r, said in steps]
+            turn += 1
+
+    def _begin(self, running: _Running) -> None:
+        """Open the child, reset it, and put the first observations into prompts."""
+        group = running.group
+        try:
+            running.session = self.sandbox.open(group.source, instances=len(group.seeds))
+            results = running.session.reset(group.seeds, max_turns=self.settings.max_turns)
+        except (EnvFault, HostError, InvalidEnvironment) as error:
+            running.void(error)
+            return
+        for play, result in zip(running.plays, results, strict=True):
+            note = result.info["spade"]
+            if note.get("fault"):
+                play.fault = dict(note["fault"])
+                continue
+            text = result.observation
+            if group.hint is not None:
+                text = f"{text}\n\nHint: {group.hint}"
+            play.observations.append(text)
+            messages = agent_messages(self.settings.style, text, kind=group.kind)
+            tools = [_tool(tool) for tool in note.get("tools") or ()]
+            play.dialogue = Dialogue(self.policy, messages, tools or None)
+
+    def _answer(
+        self, wave: Iterable[_Running], turn: int, labels: Any
+    ) -> list[tuple[_Running, dict[int, str]]]:
+        """Let the policy answer all open plays of a wave in one batch."""
+        asked: list[tuple[_Running, int, Dialogue]] = []
+        for running in wave:
+            for slot in running.open_slots():
+                dialogue = running.plays[slot].dialogue
+                assert dialogue is not None  # an open play has been reset
+                if len(dialogue.prompt) >= self.settings.context_tokens:
+                    running.plays[slot].cut = running.plays[slot].truncated = True
+                else:
+                    asked.append((running, slot, dialogue))
+        if not asked:
+            return []
+        seeds = [
+            derive("agent", *labels, r.group.name, r.group.arm, slot, turn) for r, slot, _ in asked
+        ]
+        prompts = [dialogue.prompt for _, _, dialogue in asked]
+        with self.ledger.timed(self.role):
+            replies = self.policy.generate(prompts, self.settings.sampling, seeds)
+        said: dict[int, tuple[_Running, dict[int, str]]] = {}
+        for (running, slot, dialogue), prompt, reply in zip(asked, prompts, replies, strict=True):
+            self.ledger.generated(self.role, tokens_in=len(prompt), tokens_out=len(reply.token_ids))
+            text = self._take(running.plays[slot], dialogue, reply)
+            if text is not None:
+                said.setdefault(id(running), (running, {}))[1][slot] = text
+        return list(said.values())
+
+    def _take(self, play: Play, dialogue: Dialogue, reply: Generation) -> str | None:
+        """Take a reply in; None where it was cut, which ends the episode unseen."""
+        text = dialogue.reply(reply)
+        play.replies.append(text)
+        if reply.finish == "length":
+            play.rewards.append(0.0)
+            play.cut = play.truncated = True
+            return None
+        return text
+
+    def _step(self, running: _Running, said: Mapping[int, str]) -> None:
+        """Give a group's messages to its child and take the results in."""
+        slots = sorted(said)
+        assert running.session is not None
+        try:
+            results = running.session.step([said[slot] for slot in slots], slots=slots)
+        except (EnvFault, HostError) as error:
+            running.void(error)
+            return
+        for slot, result in zip(slots, results, strict=True):
+            play = running.plays[slot]
+            note = result.info["spade"]
+            play.actions.append(note.get("action"))
+            play.rewards.append(float(result.reward))
+            play.observations.append(result.observation)
+            if note.get("fault"):
+                play.fault = dict(note["fault"])
+                continue
+            play.terminated, play.truncated = result.terminated, result.truncated
+            play.solved = bool(note.get("solved"))
+            play.credit = note.get("credit", play.credit)
+            if not play.over and play.dialogue is not None:
+                play.dialogue.answer(_said(running.group.kind, result.observation, note))
+
+
+def _said(kind: Kind, observation: str, note: Mapping[str, Any]) -> list[Message]:
+    """Return what the environment said as messages: one a tool result, in the tool's role.
+
+    A message without any call was answered by a reminder, which no tool said.
+    """
+    calls = note.get("action") or ()
+    if kind == "game" or not calls:
+        return [{"role": "user", "content": observation}]
+    return [{"role": "tool", "content": text} for text in split_results(observation, len(calls))]
+
+
+def split_results(observation: str, calls: int) -> list[str]:
+    r"""Part the numbered results of several calls.
+
+    >>> split_results("[1] a\\n[2] b", 2)
+    ['a', 'b']
+    """
+    if calls < 2 or not observation.startswith("[1] "):
+        return [observation]
+    results = []
+    rest = observation.removeprefix("[1] ")
+    for number in range(2, calls + 1):
+        text, mark, rest = rest.partition(f"\n[{number}] ")
+        results.append(text)
+        if not mark:
+            return results
+    return [*results, rest]
+
+
+def _tool(tool: Any) -> Mapping[str, Any]:
+    """Return a tool schema as plain JSON, without the function wrapper."""
+    plain: Mapping[str, Any] = tool if isinstance(tool, Mapping) else tool.model_dump()
+    return plain.get("function", plain) if plain.get("type") == "function" else plain
+
+
+def _close(running: _Running) -> None:
+    if running.session is not None:
+        running.session.close()

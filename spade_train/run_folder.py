@@ -1,0 +1,162 @@
+"""The folder of a run: its files, its lock, and what a resume cuts off.
+
+    config.yaml  metrics.jsonl  designs.jsonl  episodes/step-000012.jsonl  pool/  checkpoints/
+
+A checkpoint records how long the two logs were. What was written after it is cut off on resume,
+so that no step stands twice.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from spade_runtime.errors import SpadeError, UsageError
+from spade_train.config import RunConfig
+from spade_train.errors import RunLocked
+
+LOGS = ("metrics.jsonl", "designs.jsonl")
+_SECRET = re.compile(r"\b(?:sk|key|hf|ghp|xoxb)[-_][A-Za-z0-9_\-]{16,}")
+
+
+class RunFolder:
+    """Paths and writing of one run.
+
+    Args:
+        path: of the folder.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.config_path = path / "config.yaml"
+        self.metrics = path / "metrics.jsonl"
+        self.designs = path / "designs.jsonl"
+        self.episodes = path / "episodes"
+        self.pool = path / "pool"
+        self.checkpoints = path / "checkpoints"
+        self.report = path / "report.html"
+
+    @classmethod
+    def create(cls, path: Path, config: RunConfig) -> RunFolder:
+        """Make the folder of a new run.
+
+        Raises:
+            UsageError: something is there already, or the folder can't be made.
+        """
+        if path.exists() and not (path.is_dir() and not any(path.iterdir())):
+            raise UsageError(
+                f"{path} exists already; go on with it by `spade resume {path}`, or name another "
+                f"folder by run_dir=FOLDER"
+            )
+        folder = cls(path)
+        with writing(path):
+            for part in (folder.episodes, folder.checkpoints):
+                part.mkdir(parents=True, exist_ok=True)
+            folder.config_path.write_text(config.to_yaml(), encoding="utf-8")
+            for log in LOGS:
+                (path / log).touch()
+        return folder
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """Open the folder of a run that was begun.
+
+        Raises:
+            UsageError: there is no run.
+        """
+        folder = cls(path)
+        if not folder.config_path.is_file():
+            raise UsageError(
+                f"{path} is not a run: it has no config.yaml; begin one with `spade train`"
+            )
+        return folder
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Hold the folder for this process; the lock goes with the process.
+
+        Raises:
+            RunLocked: another process has it.
+        """
+        with (self.path / "run.lock").open("a+", encoding="utf-8") as lock:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                lock.seek(0)
+                holder = lock.read().strip() or "unknown"
+                raise RunLocked(
+                    f"another process (pid {holder}) works in {self.path}; wait for it or stop it"
+                ) from error
+            lock.truncate(0)
+            lock.write(str(os.getpid()))
+            lock.flush()
+            yield
+
+    def append(self, log: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Append JSON lines to a log."""
+        text = "".join(_line(line) for line in lines)
+        with writing(log), log.open("a", encoding="utf-8") as file:
+            file.write(text)
+
+    def write_episodes(
+        self, step: int, episodes: Iterable[Mapping[str, Any]], prefix: str = "step"
+    ) -> Path:
+        """Write the episodes of a step, replacing what a broken try left."""
+        path = self.episodes / f"{prefix}-{step:06d}.jsonl"
+        aside = path.with_suffix(".partial")
+        with writing(path):
+            with aside.open("w", encoding="utf-8") as file:
+                file.writelines(_line(episode) for episode in episodes)
+            aside.replace(path)
+        return path
+
+    def offsets(self) -> dict[str, int]:
+        """Return the lengths of the logs, in bytes."""
+        return {log: (self.path / log).stat().st_size for log in LOGS}
+
+    def cut(self, offsets: Mapping[str, int], step: int) -> None:
+        """Cut off what was written after a checkpoint.
+
+        Args:
+            offsets: the logs' lengths at the checkpoint.
+            step: the first step that will be done again.
+
+        Raises:
+            UsageError: a log is shorter than the checkpoint says.
+        """
+        for log, length in offsets.items():
+            path = self.path / log
+            size = path.stat().st_size if path.exists() else 0
+            if size < length:
+                raise UsageError(
+                    f"{path} has {size} bytes, but its checkpoint was made when it had {length}: "
+                    f"lines were lost; restore the file, then resume"
+                )
+            with writing(path):
+                os.truncate(path, length)
+        for path in self.episodes.glob("step-*"):
+            if int(path.stem.removeprefix("step-")) >= step or path.suffix == ".partial":
+                path.unlink()
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Turn what the system says against writing into one error for people."""
+    try:
+        yield
+    except OSError as error:
+        raise SpadeError(
+            f"{path} can't be written: {error.strerror or error}; free space or permit it, then "
+            f"go on with `spade resume`"
+        ) from error
+
+
+def _line(value: Mapping[str, Any]) -> str:
+    """Return a JSON line; whatever looks like a key is blotted out."""
+    return _SECRET.sub("[redacted]", json.dumps(value, ensure_ascii=False)) + "\n"

@@ -1,0 +1,114 @@
+"""What `spade train` and `spade resume` share: run to the end, show it, write the report."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from spade_train.config import RunConfig, load
+from spade_train.run_folder import RunFolder
+
+STOPPED = 130
+
+
+def begin(config: RunConfig) -> int:
+    """Begin a run in a new folder.
+
+    Returns:
+        The exit code: 0 at the end, 130 where it was stopped.
+
+    Raises:
+        UsageError: the folder exists already.
+    """
+    path = Path(config.run_dir) if config.run_dir else _free_folder(config)
+    config = config.model_copy(update={"run_dir": str(path)})
+    folder = RunFolder.create(path, config)
+    with gone_unless(lambda: any(folder.checkpoints.glob("step-*")), folder):
+        return _run(folder, config, resumed=False)
+
+
+def go_on(path: Path) -> int:
+    """Go on with a run from its newest checkpoint.
+
+    Raises:
+        UsageError: no run, another process works in it, or its checkpoint is damaged.
+    """
+    folder = RunFolder.open(path)
+    return _run(folder, load(folder.config_path), resumed=True)
+
+
+def _run(folder: RunFolder, config: RunConfig, *, resumed: bool) -> int:
+    quiet_threads()
+    from spade_train.assemble import assembled
+    from spade_train.loop import train
+    from spade_train.progress import StepProgress, stop_requests
+    from spade_train.state import Checkpoints
+
+    with folder.locked(), stop_requests() as stop:
+        checkpoint = Checkpoints(folder.checkpoints).newest() if resumed else None
+        done = checkpoint[1]["state"]["step"] if checkpoint else 0
+        with (
+            StepProgress(config.steps, done) as progress,
+            assembled(
+                config, folder, watcher=progress, warn=progress.warn, should_stop=stop
+            ) as run,
+        ):
+            if checkpoint is None:
+                run.records.checkpoint(run.state, run.learner, config, force=True)
+            else:
+                place, document = checkpoint
+                folder.cut(document["offsets"], done)
+                run.state.restore(document["state"])
+                run.learner.load(place)
+                run.learner.sync()
+            try:
+                complete = train(run)
+            except KeyboardInterrupt:
+                complete = False
+    if not complete:
+        print(f"spade: stopped; go on with: spade resume {folder.path}", file=sys.stderr)
+        return STOPPED
+    _conclude(folder)
+    return 0
+
+
+@contextmanager
+def gone_unless(begun: Callable[[], bool], folder: RunFolder) -> Iterator[None]:
+    """Remove a new folder where its run fails before it has begun, so that nothing half stays."""
+    try:
+        yield
+    except BaseException:
+        if not begun():
+            shutil.rmtree(folder.path, ignore_errors=True)
+        raise
+
+
+def _conclude(folder: RunFolder) -> None:
+    """Print the tables and write the report; its path is the last line."""
+    from spade_train.report import write_report
+    from spade_train.summary import print_summary
+
+    print_summary(folder)
+    path, problems = write_report(folder.path)
+    for problem in problems:
+        print(f"spade: {problem}", file=sys.stderr)
+    print(path)
+
+
+def _free_folder(config: RunConfig) -> Path:
+    """Return `runs/<preset>-001` or the first number after it that is free."""
+    number = 1
+    while (path := Path("runs") / f"{config.preset}-{number:03d}").exists():
+        number += 1
+    return path
+
+
+def quiet_threads() -> None:
+    """Let idle compute threads sleep: the sandbox's children need the processors."""
+    os.environ.setdefault("KMP_BLOCKTIME", "0")
+    os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+    os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
