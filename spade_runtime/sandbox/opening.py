@@ -26,6 +26,7 @@ from spade_runtime.errors import (
 from spade_runtime.sandbox.channel import RawChild
 from spade_runtime.sandbox.herd import Herd
 from spade_runtime.sandbox.wire import Inspection, LoadReply, Raised
+from spade_runtime.schemalint import tool_problems
 from spade_runtime.spec import EnvSpec, Finding, ToolSpec
 
 _PUBLISHED_REWARDS = (-10.0, 10.0)
@@ -123,7 +124,7 @@ def _spec(text: str, reading: Inspection, reply: LoadReply) -> EnvSpec:
     _accept(
         [
             Finding(code=code, severity="error", message=message, gate="tools")
-            for code, message in reply.problems
+            for code, message in tool_problems(reply.schemas, reply.problems)
             if code in codes.CODES
         ]
     )

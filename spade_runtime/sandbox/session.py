@@ -106,6 +106,7 @@ class EnvSession:
         self._closed = False
         self._plays: list[Play | None] = [None] * child.instances
         self._is_game = spec.kind == "game"
+        self._answers = spec.dialect == "published"
         try:
             self._checker = ArgumentChecker(self.tools)
         except ValueError as problem:
@@ -164,7 +165,8 @@ class EnvSession:
         if self._is_game:
             return self._step_games(chosen, [self._action(message) for message in messages])
         return self._step_tools(
-            chosen, [understood(message, self._checker) for message in messages]
+            chosen,
+            [understood(message, self._checker, answers=self._answers) for message in messages],
         )
 
     def act(
@@ -186,7 +188,10 @@ class EnvSession:
                 if not isinstance(action, str):
                     raise UsageError(f"an action of a game is text, not {action!r:.80}")
             return self._step_games(chosen, [message_text(action) for action in actions])
-        return self._step_tools(chosen, [replayed(action, self._checker) for action in actions])
+        return self._step_tools(
+            chosen,
+            [replayed(action, self._checker, answers=self._answers) for action in actions],
+        )
 
     def solution(self, *, slots: Sequence[int] | None = None) -> list[list[Any] | None]:
         """The reference solution of each slot's present state, as actions for `act`.

@@ -11,8 +11,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from spade_runtime.arguments import ArgumentChecker
+from spade_runtime.dialects import ANSWER
 from spade_runtime.errors import EnvFault, UsageError
-from spade_runtime.messages import REMINDER, CallError, Item, ParsedCall, parse_tool_calls
+from spade_runtime.messages import (
+    REMINDER,
+    CallError,
+    Item,
+    ParsedCall,
+    final_answer,
+    parse_tool_calls,
+)
 
 CALLS_MAX = 16
 TOO_MANY = f"not run: too many calls (at most {CALLS_MAX} in a message)"
@@ -106,17 +114,26 @@ def play_rounds(messages: list[Round], run: RunTools) -> None:
             one.take(reply)
 
 
-def understood(message: Any, checker: ArgumentChecker) -> Round:
+def understood(message: Any, checker: ArgumentChecker, *, answers: bool) -> Round:
     """Read an agent's message.
+
+    Args:
+        message: text, an OpenAI message, or calls.
+        checker: the environment's tools.
+        answers: an `<answer>` counts, after the calls of the message (the published dialect).
 
     Raises:
         UsageError: the message is neither text nor calls.
     """
-    return Round([_checked(item, checker) for item in parse_tool_calls(message)])
+    items = [_checked(item, checker) for item in parse_tool_calls(message)]
+    answer = final_answer(message) if answers else None
+    if answer is not None:
+        items.append(ParsedCall(ANSWER, {"answer": answer}))
+    return Round(items)
 
 
-def replayed(action: Any, checker: ArgumentChecker) -> Round:
-    """Read a recorded action: a list of calls, and of the errors that unreadable ones became.
+def replayed(action: Any, checker: ArgumentChecker, *, answers: bool) -> Round:
+    """Read a recorded action: calls, answers, and the errors that unreadable calls became.
 
     Raises:
         UsageError: the action is no list.
@@ -129,6 +146,8 @@ def replayed(action: Any, checker: ArgumentChecker) -> Round:
     for entry in action:
         if isinstance(entry, Mapping) and "error" in entry:
             items.append(CallError(str(entry["error"])))
+        elif answers and isinstance(entry, Mapping) and "answer" in entry:
+            items.append(ParsedCall(ANSWER, {"answer": str(entry["answer"])}))
         else:
             items += [_checked(item, checker) for item in parse_tool_calls([entry])]
     return Round(items)
@@ -141,4 +160,6 @@ def _checked(item: Item, checker: ArgumentChecker) -> Checked:
 def _action(item: Checked) -> dict[str, Any]:
     if isinstance(item, CallError):
         return {"error": item.message}
+    if item.name == ANSWER:
+        return {"answer": item.arguments["answer"]}
     return {"name": item.name, "arguments": item.arguments}

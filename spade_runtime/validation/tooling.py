@@ -8,6 +8,7 @@ from typing import Any
 
 from spade_runtime.codes import CODES
 from spade_runtime.sandbox.wire import RawReset, RawTool
+from spade_runtime.schemalint import tool_problems
 from spade_runtime.validation.bench import Bench, spread
 from spade_runtime.validation.calls import ArgumentMaker, ToolCall, seen_values
 from spade_runtime.validation.games import same_start
@@ -34,7 +35,7 @@ def tools_of(bench: Bench) -> dict[str, dict[str, Any]]:
 def run_tools(bench: Bench) -> str:
     """Check what is declared, then play the solutions and every kind of call around them."""
     assert bench.loaded is not None
-    for code, message in bench.loaded.problems:
+    for code, message in tool_problems(bench.loaded.schemas, bench.loaded.problems):
         bench.found(code if code in CODES else "SPD501", message, gate="tools")
     _turns(bench)
     if bench.findings.failed_in("tools"):
