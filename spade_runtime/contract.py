@@ -132,7 +132,11 @@ class _Reader:
     # The class
 
     def _environment_class(self) -> ast.ClassDef | None:
-        named = [c for n, c in self.classes.items() if n.endswith("Env") and n[0] != "_"]
+        public = [c for n, c in self.classes.items() if n[0] != "_"]
+        # GEM registers classes by path, so there the base tells, whatever the name ends in.
+        named = [c for c in public if c.name.endswith("Env")] or [
+            c for c in public if "gem.Env" in self._bases(c)
+        ]
         extended = {a.name for c in named for a in self._ancestors(c)}
         left = [c for c in named if c.name not in extended]
         if len(left) == 1:

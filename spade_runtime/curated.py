@@ -29,11 +29,11 @@ MODULES: dict[str, str] = {
     "GtE If IfExp Import ImportFrom In Invert Is IsNot JoinedStr LShift Lambda List ListComp Load "
     "Lt LtE MatMult Match MatchAs MatchClass MatchMapping MatchOr MatchSequence MatchSingleton "
     "MatchStar MatchValue Mod Module Mult Name NamedExpr NodeTransformer NodeVisitor Nonlocal Not "
-    "NotEq NotIn Or Pass Pow RShift Raise Return Set SetComp Slice Starred Store Sub Subscript Try "
-    "Tuple UAdd USub UnaryOp While With Yield YieldFrom alias arg arguments boolop cmpop "
+    "NotEq NotIn Num Or Pass Pow RShift Raise Return Set SetComp Slice Starred Store Sub Subscript "
+    "Try Tuple UAdd USub UnaryOp While With Yield YieldFrom alias arg arguments boolop cmpop "
     "comprehension copy_location dump expr fix_missing_locations get_docstring "
     "get_source_segment increment_lineno iter_child_nodes keyword literal_eval mod operator parse "
-    "stmt unaryop unparse walk withitem",
+    "stmt Str unaryop unparse walk withitem",
     "base64": "a85decode a85encode b16decode b16encode b32decode b32encode b32hexdecode "
     "b32hexencode b64decode b64encode b85decode b85encode decodebytes encodebytes "
     "standard_b64decode standard_b64encode urlsafe_b64decode urlsafe_b64encode z85decode z85encode",
@@ -100,8 +100,8 @@ MODULES: dict[str, str] = {
     "statistics": "LinearRegression NormalDist StatisticsError correlation covariance fmean "
     "geometric_mean harmonic_mean linear_regression mean median median_grouped median_high "
     "median_low mode multimode pstdev pvariance quantiles stdev variance",
-    "string": "Template ascii_letters ascii_lowercase ascii_uppercase capwords digits hexdigits "
-    "octdigits printable punctuation whitespace",
+    "string": "Formatter Template ascii_letters ascii_lowercase ascii_uppercase capwords digits "
+    "hexdigits octdigits printable punctuation whitespace",
     "textwrap": "TextWrapper dedent fill indent shorten wrap",
     "time": "altzone asctime ctime daylight gmtime localtime mktime monotonic monotonic_ns "
     "perf_counter perf_counter_ns process_time process_time_ns sleep strftime strptime struct_time "
@@ -126,10 +126,16 @@ MODULES: dict[str, str] = {
     "spade_runtime.authoring": "TextEnv ToolEnv Turn answers_match boxed call tool",
     "gem": "core utils Env",
     "gem.core": "Env",
-    "gem.utils": "constants parsing",
-    "gem.utils.constants": "TERMINAL_STATE",
-    "gem.utils.parsing": "extract_code_from_model extract_last_boxed_answer",
+    "gem.utils": "constants parsing seeding",
+    "gem.utils.constants": "TERMINAL_STATE LanguageGameReward",
+    "gem.utils.parsing": "extract_code_from_model extract_last_boxed_answer "
+    "extract_last_tagged_answer last_boxed_only_string remove_boxed",
+    "gem.utils.seeding": "set_seed",
+    "tool_use_base_env": "ToolUseBaseEnv",
 }
+
+# Modules of the list that are the contract's own: no package of that name is ever imported.
+VIRTUAL_ROOTS = ("gem", "tool_use_base_env")
 
 # Offered only where the zygote preloaded them: no loaders, no evaluators, no foreign memory.
 OPTIONAL_MODULES: dict[str, str] = {
@@ -266,6 +272,7 @@ STANDING_NAMES: dict[str, str] = {
 }
 # What the publicly released environment pools use without importing it, beyond the above.
 PUBLISHED_NAMES: dict[str, str] = {
+    "tool_use_base_env": "ToolUseBaseEnv",
     "": "time uuid hashlib textwrap decimal fractions calendar base64 enum dataclasses typing abc "
     "array ast cmath contextlib difflib io numbers pprint queue zlib types",
     "abc": "ABC abstractmethod",

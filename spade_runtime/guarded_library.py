@@ -9,8 +9,9 @@ from __future__ import annotations
 import dataclasses
 import enum
 import inspect
+import string
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from spade_runtime.guards import Guards, is_dunder, refusal
@@ -25,6 +26,7 @@ def replacements(guards: Guards) -> dict[str, Callable[[], Mapping[str, Any]]]:
         "dataclasses": lambda: dataclass_names(guards),
         "inspect": lambda: {"signature": signature},
         "types": lambda: type_names(guards),
+        "string": lambda: {"Formatter": formatter(guards)},
     }
 
 
@@ -141,6 +143,25 @@ def dataclass_names(guards: Guards) -> dict[str, Any]:
         return decorate if cls is None else decorate(cls)
 
     return {"dataclass": dataclass}
+
+
+def formatter(guards: Guards) -> type:
+    """`string.Formatter` with guarded fields; it has no unguarded base that `super` would find."""
+
+    class Formatter:
+        def format(self, template: str, /, *args: Any, **values: Any) -> str:
+            return self.vformat(template, args, values)
+
+        def vformat(self, template: str, args: Sequence[Any], values: Mapping[str, Any]) -> str:
+            # A subclass of str may lie about its own text.
+            exact = str.__str__(template)
+            guards.check_format(exact)
+            return string.Formatter().vformat(exact, args, values)
+
+        def parse(self, template: str) -> Iterator[Any]:
+            return iter(string.Formatter().parse(template))
+
+    return Formatter
 
 
 def type_names(guards: Guards) -> dict[str, Any]:

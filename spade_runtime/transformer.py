@@ -499,6 +499,9 @@ class EnvTransformer(RestrictingNodeTransformer):  # type: ignore[misc]
                 )
         for outside in self._outside:
             self._settle_import(outside)
+        if self.loads.keys() & {"np", "numpy"} and not self._scopes[0].bound & {"np", "numpy"}:
+            # Published pools use numpy without importing it.
+            self.uses.add("numpy")
         if self._guarded_fields and self._positional:
             self.found(
                 "SPD103",

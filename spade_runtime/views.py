@@ -10,18 +10,19 @@ from __future__ import annotations
 
 import builtins
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from spade_runtime import guarded_library, seeded_library
+from spade_runtime import foreign_library, guarded_library, seeded_library
 from spade_runtime.curated import (
     MODULES,
     OPTIONAL_MODULES,
     PUBLISHED_NAMES,
     STANDING_MODULES,
     STANDING_NAMES,
+    VIRTUAL_ROOTS,
     words,
 )
 from spade_runtime.entropy import Entropy
@@ -50,7 +51,7 @@ FORBIDDEN_BUILTINS = frozenset(
 _SUBMODULES: dict[str, tuple[str, ...]] = {
     "collections": ("abc",),
     "gem": ("core", "utils"),
-    "gem.utils": ("constants", "parsing"),
+    "gem.utils": ("constants", "parsing", "seeding"),
     "numpy": ("random", "linalg", "fft", "typing"),
     "spade_runtime": ("authoring",),
 }
@@ -101,9 +102,10 @@ def exists_but_hidden(module: str, name: str) -> bool:
     if module in OPTIONAL_MODULES:
         return True
     real = sys.modules.get(module)
-    if real is None and module in MODULES and module.partition(".")[0] != "gem":
+    if real is None and module in MODULES and module.partition(".")[0] not in VIRTUAL_ROOTS:
         real = import_module(module)
-    return real is not None and hasattr(real, name)
+    # Not `hasattr`: a module's own `__getattr__` may warn of a deprecated name.
+    return real is not None and name in vars(real)
 
 
 class Views:
@@ -119,7 +121,10 @@ class Views:
         self._policy = policy
         self._guards = guards
         self._modules: dict[str, ModuleType] = {}
-        self._replaced = seeded_library.replacements(entropy)
+        self._replaced = {
+            **seeded_library.replacements(entropy),
+            **foreign_library.replacements(entropy),
+        }
         if policy:
             self._replaced.update(guarded_library.replacements(guards))
 
@@ -140,7 +145,7 @@ class Views:
     def _build(self, name: str) -> ModuleType:
         view = ModuleType(name, f"The part of {name!r} that environments may use.")
         found = vars(view)
-        real = {} if name.partition(".")[0] == "gem" else vars(import_module(name))
+        real = {} if name.partition(".")[0] in VIRTUAL_ROOTS else vars(import_module(name))
         if self._policy:
             found.update((item, real[item]) for item in names_of(name) if item in real)
             found["__getattr__"] = self._missing(name)
@@ -170,10 +175,15 @@ class Views:
         name: str,
         globals: Any = None,
         locals: Any = None,
-        fromlist: tuple[str, ...] | None = (),
+        fromlist: Sequence[str] | None = (),
         level: int = 0,
     ) -> ModuleType:
         """What `import` statements call, with the signature of `__import__`."""
+        if type(fromlist) is list:
+            # No statement: C code of a library imports through the caller's builtins, passes a
+            # list, and takes its module from `sys.modules` whatever comes back.
+            builtins.__import__(name, {}, {}, (), level)
+            return ModuleType(name)
         if level:
             raise self._guards.refuse("relative imports are not available here", "SPD101")
         if not self._policy and not self._seeded(name):
@@ -185,7 +195,7 @@ class Views:
         root = name.partition(".")[0]
         if root == "numpy":
             return name in ("numpy", "numpy.random") and offered(name)
-        return name in self._replaced or root == "gem"
+        return name in self._replaced or root in VIRTUAL_ROOTS
 
 
 def _guarded_builtins(views: Views, guards: Guards) -> dict[str, Any]:
@@ -239,6 +249,8 @@ def namespace(entropy: Entropy, *, policy: bool, dialect: str = "contract") -> d
         found[name] = views.module(name) if policy else views.curated_import(name)
     if dialect == "published":
         _stand(found, views, PUBLISHED_NAMES)
+        if offered("numpy"):
+            found["np"] = found["numpy"] = views.module("numpy")
     sys.modules[MODULE_NAME] = module
     return found
 

@@ -7,10 +7,11 @@ The seam between the child's loop and the language layer (`policy`, `contract`, 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-from spade_runtime import authoring, contract, policy, toolspec, views
+from spade_runtime import authoring, contract, dialects, policy, toolspec, views
 from spade_runtime.entropy import Entropy
 from spade_runtime.sandbox import claims
 from spade_runtime.sandbox.wire import Bad, Inspection, RawFinding, RawSolution
@@ -34,6 +35,7 @@ class Program:
         self.policy = policy
         self.is_tool_use = False
         self._class: Any = None
+        self._make: Callable[[], Any] | None = None
         self._code: CodeType | None = None
         self._class_name = ""
         self.dialect = "contract"
@@ -74,12 +76,16 @@ class Program:
         namespace = views.namespace(self.entropy, policy=self.policy, dialect=self.dialect)
         exec(code, namespace)
         self._class = namespace[self._class_name]
+        kind = "tool_use" if self.is_tool_use else "game"
+        self._make = dialects.adapt(self._class, dialect=self.dialect, kind=kind)
 
     def tools(self) -> tuple[bytes, list[tuple[str, str]]]:
         """The tools' schemas as a JSON list, and what is wrong with them."""
         if not self.is_tool_use:
             return b"[]", []
-        schemas, problems = toolspec.derive(self._class)
+        published = self.dialect == "published"
+        derive = dialects.tools if published else toolspec.derive
+        schemas, problems = derive(self._class)
         return json.dumps(schemas).encode(), list(problems)
 
     def seeded(self, seed: int) -> Any:
@@ -91,8 +97,10 @@ class Program:
         self.entropy.activate(state)
 
     def construct(self) -> Any:
-        """Make an instance."""
-        return self._class()
+        """Make an instance, behind the contract's interface."""
+        if self._make is None:
+            raise RuntimeError("no class was loaded yet")
+        return self._make()
 
 
 def instructions(instance: Any) -> tuple[list[str] | None, Bad | None]:
@@ -117,6 +125,8 @@ def call_tool(instance: Any, name: str, arguments: dict[str, Any]) -> Any:
     Raises:
         LookupError: the class declares no tool of that name.
     """
+    if isinstance(instance, dialects.PublishedTools):
+        return instance.call(name, arguments)
     if name not in authoring.declared_tools(type(instance)):
         raise LookupError(f"there is no tool {name!r}")
     return authoring.rendered(getattr(instance, name)(**arguments))

@@ -87,7 +87,7 @@ STATIC = {
     "metaclass": ("class M: pass\nclass A(metaclass=M): pass", "SPD104"),
     "type as base": ("class M(type): pass", "SPD104"),
     "three-argument type": ("x = type('A', (), {})", "SPD104"),
-    "formatter": ("x = string.Formatter()", "SPD103"),
+    "formatter helper": ("from string import _string\n_string", "SPD101"),
     "user string": ("from collections import UserString\nUserString('')", "SPD101"),
     "redirect_stdout": ("from contextlib import redirect_stdout\nredirect_stdout(1)", "SPD101"),
     "iter_fields": ("from ast import iter_fields\niter_fields(len)", "SPD101"),
@@ -211,6 +211,12 @@ RUNTIME = {
     "attrgetter dotted": "x = operator.attrgetter('real.' + u + 'class' + u)(1)",
     "attrgetter several": "x = operator.attrgetter('real', u + 'class' + u)(1)",
     "methodcaller": "x = operator.methodcaller(u + 'reduce_ex' + u, 2)([])",
+    "formatter": "x = string.Formatter().format('{0.' + u + 'class' + u + '}', 1)",
+    "formatter vformat": "x = string.Formatter().vformat('{0.' + u + 'class' + u + '}', (1,), {})",
+    "formatter str subclass": (
+        "class S(str):\n  def __contains__(self, x): return False\n"
+        "x = string.Formatter().format(S('{0.' + u + 'class' + u + '}'), 1)"
+    ),
     "error obj": "try:\n  (1).nothing\nexcept AttributeError as e:\n  x = e.obj",
     "error obj alias": "try:\n  (1).nothing\nexcept AttributeError as e:\n  y = e\nx = y.obj",
     "error obj by getattr": "try:\n  (1).nothing\nexcept AttributeError as e:\n  x = getattr(e, 'ob' + 'j')",

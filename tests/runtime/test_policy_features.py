@@ -251,6 +251,12 @@ FEATURES = {
         "result = (str(Decimal('1.005').quantize(Decimal('.01'), ROUND_HALF_UP)), str(Fraction(3, 6)))",
         ("1.01", "1/2"),
     ),
+    "imports of C code": (
+        "import time, datetime as dt\nfrom decimal import Decimal\n"
+        "result = (dt.datetime.strptime('2024-02-03', '%Y-%m-%d').day, time.strptime('12:30', '%H:%M').tm_min,"
+        " dt.date(2024, 1, 5).strftime('%a'), hash(Decimal('1.5')) == hash(1.5), copy.copy(iter([1])).__next__())",
+        (3, 30, "Fri", True, 1),
+    ),
     "print": ("print('x', end='')\nresult = 1", 1),
 }  # fmt: skip
 
@@ -285,6 +291,26 @@ def test_plain_namespace_runs_the_same_and_hides_nothing():
     found = namespace(Entropy(), policy=False)
     exec("import os, sys\nresult = (os.sep, random.Random(3).random())", found)
     assert found["result"][0] == "/"
+
+
+def test_numpy_and_networkx_run_in_the_guarded_namespace():
+    pytest.importorskip("numpy")
+    pytest.importorskip("networkx")
+    source = (
+        "import numpy as np\nimport networkx as nx\nfrom numpy.linalg import det\n"
+        "grid = np.arange(9).reshape(3, 3)\ng = nx.path_graph(5)\n"
+        "result = (int(grid.sum()), float(grid.mean()), int(grid.max()), np.argwhere(grid > 7).tolist(),"
+        " round(float(det(np.eye(2)))), nx.shortest_path(g, 0, 4), nx.is_connected(g),"
+        " str(np.array([1.5, 2])), np.zeros((2, 2)).any(), np.clip(5, 0, 3).item(),"
+        " np.unique([1, 1, 2]).tolist(), list(nx.topological_sort(nx.DiGraph([(1, 2)]))))"
+    )
+    result = check(source)
+    assert result.findings == [] and result.uses == {"numpy", "networkx"}
+    found = namespace(Entropy(real_generators=True), policy=True)
+    exec(result.code, found)
+    assert found["result"] == (
+        36, 4.0, 8, [[2, 2]], 1, [0, 1, 2, 3, 4], True, "[1.5 2. ]", False, 3, [1, 2], [1, 2],
+    )  # fmt: skip
 
 
 def test_a_whole_environment_runs():
