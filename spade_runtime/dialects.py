@@ -1,9 +1,9 @@
 """The published and the gem form, translated to the contract inside the child.
 
 Contract.md, Dialects. Whole classes stay as they are: an instance is wrapped, and the wrapper has
-the contract's interface. Games get `reset(seed) -> (str, dict)`, the five values of `step` in plain Python types,
-and a `solution()` that is a list or None. Published tool-use classes get user turns with criteria,
-tools that are dispatched by name, and the schemas of their `_tools`.
+the contract's interface. Games get `reset(seed) -> (str, dict)`, the five values of `step` in plain
+Python types, and a `solution()` that is a list or None. Published tool-use classes get user turns
+with criteria, tools that are dispatched by name, and the schemas of their `_tools`.
 """
 
 from __future__ import annotations
@@ -168,9 +168,9 @@ class PublishedTools:
     """A published tool-use class behind the interface that the runtime plays `ToolEnv` by.
 
     The class itself reveals the next instruction inside its tools' results (`_advance_if_done`);
-    here the parent does, so that text is dropped and the class only keeps count. The last turn is
-    completed by an answer that `_check_answer` takes. Where that answer is the mere `done`, the
-    last criterion completes it as well.
+    here the parent does, so that text is dropped and the class only keeps count. An answer that
+    `_check_answer` takes completes every turn. Where the answer is the mere `done`, the last
+    criterion completes the last turn as well.
 
     Attributes:
         state: the class's `_state`.
@@ -318,9 +318,9 @@ class PublishedTools:
     def _criterion(self, turn: int) -> Callable[[Any], bool]:
         def done(state: Any) -> bool:
             reached = self._current() > turn or (self._current() == turn and self._holds(turn))
-            if turn < self._last() - 1:
-                return reached
-            return self._answered or (reached and self._done_suffices())
+            if self._answered or turn < self._last() - 1:
+                return self._answered or reached
+            return reached and self._done_suffices()
 
         return done
 

@@ -81,7 +81,10 @@ class Round:
         text, done = reply
         self.results.append(text)
         if done:
-            self.completed += 1
+            # An answer that the class takes ends the task, whatever turn it stands in.
+            item = self.items[len(self.results) - 1]
+            answered = isinstance(item, ParsedCall) and item.name == ANSWER
+            self.completed = len(self._turns) if answered else self.completed + 1
             last = self.completed == len(self._turns)
             self._revealed = (
                 ALL_DONE if last else f"Next instruction: {self._turns[self.completed]}"

@@ -172,7 +172,8 @@ def test_numpy_draws_from_the_instance():
     found = namespace(entropy, policy=True)
     exec(
         "import numpy as np\ndef draw():\n"
-        "  return [np.random.rand(), int(np.random.randint(9**9)), np.random.default_rng().random(),"
+        "  return [np.random.rand(), int(np.random.randint(9**9)),"
+        " np.random.default_rng().random(),"
         " np.random.default_rng(3).random(), np.random.RandomState().rand(), np.random.choice(5),"
         " np.random.permutation(4).tolist()]",
         found,
