@@ -39,6 +39,7 @@ class Hatchling:
         requests: write end of its request pipe, non-blocking.
         replies: read end of its reply pipe, non-blocking.
         pid: its pid here, for `/proc` and the processor clock.
+        reaped: it has ended and its status was told, so that its pid may be another's by now.
     """
 
     inner: int
@@ -46,6 +47,7 @@ class Hatchling:
     requests: int
     replies: int
     pid: int
+    reaped: bool = False
 
     def kill(self) -> None:
         """End the process; does nothing where it has ended already."""
@@ -83,7 +85,8 @@ class Nursery:
         memory_mib: int,
         ready: int = 1,
     ) -> None:
-        self._lock = threading.Lock()
+        # Reentrant: a child that Python collects is forgotten from wherever that happens.
+        self._lock = threading.RLock()
         self._memory_mib = memory_mib
         self._want_ready = ready
         self._ordered = 0
@@ -91,6 +94,7 @@ class Nursery:
         self._endings: dict[int, int] = {}
         self._closed = False
         self.spawned = 0
+        self.gone = 0
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket = ours
         with theirs:
@@ -187,12 +191,15 @@ class Nursery:
                     self._receive()
             except HostError:
                 return None
+            hatchling.reaped = True
             return self._endings.pop(hatchling.inner)
 
     def forget(self, hatchling: Hatchling) -> None:
         """Let the zygote reap a child that was killed."""
         with self._lock, contextlib.suppress(HostError):
-            self._send(FORGET, hatchling.inner)
+            self.gone += 1
+            if not self._closed and not hatchling.reaped:
+                self._send(FORGET, hatchling.inner)
 
     def _send(self, letter: bytes, number: int) -> None:
         try:

@@ -71,7 +71,7 @@ class SandboxPool:
         self._hash_seed = hash_seed
         self._start_time = start_time
         self.workers = workers or len(os.sched_getaffinity(0))
-        self._running = threading.BoundedSemaphore(self.workers)
+        self._running = threading.Semaphore(self.workers)
         chosen = frozenset(LAYERS) if layers is None else layers
         self._layers = frozenset({"rlimits"}) if level == "none" else chosen
         self._lock = threading.Lock()
@@ -186,6 +186,7 @@ class SandboxPool:
         return {
             "opened": self._opened,
             "spawned": self._lost_spawns + sum(one.spawned for one in nurseries.values()),
+            "live": sum(one.spawned - one.gone - len(one.pids()) for one in nurseries.values()),
             "ready": sum(len(one.pids()) for one in nurseries.values()),
             "zygotes": sorted(nurseries),
             "restarts": self._restarts,

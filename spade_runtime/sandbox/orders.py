@@ -1,0 +1,106 @@
+"""What can be asked of a child: the request, how many answers it has, how long each may take."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from spade_runtime.sandbox import wire
+from spade_runtime.sandbox.wire import HEADER, Request
+from spade_runtime.spec import Limits
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One request, not yet sent.
+
+    Attributes:
+        phase: the call, a key of `exchange.DECODERS`.
+        request: the message; its nonce is drawn when the order is made, so it is sent once.
+        count: items that the reply must have.
+        seconds: processor time of one call.
+        sent: what each slot was given, for evidence.
+    """
+
+    phase: str
+    request: Request
+    count: int
+    seconds: float
+    sent: Sequence[Any] = ()
+
+    def framed(self) -> bytes:
+        """The bytes to send."""
+        try:
+            body = _encode(self.request)
+        except UnicodeEncodeError:
+            # A lone surrogate in an agent's text is no reason to stop: it is shown as "?".
+            self._replace_surrogates()
+            body = _encode(self.request)
+        return HEADER.pack(len(body)) + body
+
+    def _replace_surrogates(self) -> None:
+        if isinstance(self.request, wire.Step):
+            actions = self.request.actions
+            self.request.actions = [text.encode("utf-8", "replace").decode() for text in actions]
+        elif isinstance(self.request, wire.Tool):
+            self.request.calls = [
+                (name.encode("utf-8", "replace").decode(), arguments, turn)
+                for name, arguments, turn in self.request.calls
+            ]
+
+
+def _nonce() -> int:
+    # Drawn, never counted: a child could forge the reply to a number that it can foresee.
+    return secrets.randbits(63)
+
+
+def inspect(limits: Limits, source: str, *, policy: bool) -> Order:
+    """The static gates."""
+    request = wire.Inspect(_nonce(), source, policy, limits.printed_bytes, limits.reply_bytes)
+    return Order("inspect", request, 1, limits.load_seconds)
+
+
+def load(limits: Limits) -> Order:
+    """The module."""
+    return Order("load", wire.Load(_nonce()), 1, limits.load_seconds)
+
+
+def reset(limits: Limits, slots: Sequence[int], seeds: Sequence[int]) -> Order:
+    """A fresh instance in each slot."""
+    request = wire.Reset(_nonce(), list(slots), list(seeds))
+    return Order("reset", request, len(slots), limits.reset_seconds)
+
+
+def step(limits: Limits, slots: Sequence[int], actions: Sequence[str]) -> Order:
+    """One step in each slot."""
+    request = wire.Step(_nonce(), list(slots), list(actions))
+    return Order("step", request, len(slots), limits.step_seconds, actions)
+
+
+def tool(limits: Limits, slots: Sequence[int], calls: Sequence[tuple[str, bytes, int]]) -> Order:
+    """One tool call in each slot."""
+    request = wire.Tool(_nonce(), list(slots), list(calls))
+    return Order("tool", request, len(slots), limits.step_seconds, calls)
+
+
+def criteria(limits: Limits, slots: Sequence[int], turns: Sequence[int]) -> Order:
+    """Whether a user turn is done, in each slot."""
+    request = wire.Criteria(_nonce(), list(slots), list(turns))
+    return Order("criterion", request, len(slots), limits.step_seconds)
+
+
+def solution(limits: Limits, slots: Sequence[int]) -> Order:
+    """The reference solution of each slot."""
+    request = wire.Solution(_nonce(), list(slots))
+    return Order("solution", request, len(slots), limits.reset_seconds)
+
+
+def close(limits: Limits, slots: Sequence[int]) -> Order:
+    """The end of each slot's instance."""
+    return Order("close", wire.Close(_nonce(), list(slots)), len(slots), limits.step_seconds)
