@@ -55,7 +55,9 @@ def find(name: str, pool: Pool | None = None) -> Found:
 
 
 def _in_pool(name: str, pool: Pool) -> Found:
-    entry = pool.find(name)
+    typed = _ID.fullmatch(name)
+    full = f"spade/{typed[1]}-v{typed[2] or 0}" if typed else name
+    entry = pool.find(full if pool.index.by_id(full) else name)
     home = pool.path(entry.sha256)
     pool.source(entry.sha256)  # refuses one that was changed
     return Found(home / "env.py", "pool", pool.spec(entry.sha256), pool.card(entry.sha256))

@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from spade_runtime.spec import EnvSpec
+if TYPE_CHECKING:
+    from spade_runtime.spec import EnvSpec
 
 
 def paths() -> dict[str, Path]:
@@ -29,6 +31,8 @@ def names() -> list[str]:
 
 def specs() -> dict[str, EnvSpec]:
     """Manifest of each environment by class name, as `spade_envs.gallery` wrote them."""
+    from spade_runtime.spec import EnvSpec  # `import spade_envs` reads names only, and stays quick
+
     rows = json.loads((Path(__file__).parent / "index.json").read_bytes())
     return {name: EnvSpec.model_validate(row) for name, row in rows.items()}
 

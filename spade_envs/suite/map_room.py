@@ -9,12 +9,13 @@ class MapRoomEnv(ToolEnv):
 
     def setup(self, rng):
         self._towns = rng.sample(TOWNS, 4)
-        pairs = [frozenset(pair) for pair in itertools.combinations(self._towns, 2)]
-        values = rng.sample(range(11, 400), 4 * len(pairs))
-        self._tables = {
-            name: dict(zip(pairs, values[i::4], strict=True))
-            for i, name in enumerate(["road", "air", "rail", "climb"])
-        }
+        self._tables = {"line": {}, "road": {}, "rail": {}, "climb": {}}
+        for pair in map(frozenset, itertools.combinations(self._towns, 2)):
+            line = rng.randint(20, 90)
+            self._tables["line"][pair] = line
+            self._tables["road"][pair] = line + rng.randint(5, 60)
+            self._tables["rail"][pair] = rng.randint(151, 299)
+            self._tables["climb"][pair] = 10 * rng.randint(31, 95)
         self.state = {"answers": {}}
 
     def _read(self, table, start, end):
@@ -29,7 +30,7 @@ class MapRoomEnv(ToolEnv):
     @tool
     def line_km(self, start: str, end: str) -> int | str:
         """Distance between two towns on the map, measured with a ruler."""
-        return self._read("air", start, end)
+        return self._read("line", start, end)
 
     @tool
     def rail_minutes(self, start: str, end: str) -> int | str:
@@ -50,7 +51,7 @@ class MapRoomEnv(ToolEnv):
     def _jobs(self):
         a, b, c, d = self._towns
         return [
-            ("pilot", "line_km", "air", a, b, f"I fly from {a} to {b}. How many km is that?"),
+            ("pilot", "line_km", "line", a, b, f"I fly from {a} to {b}. How many km is that?"),
             ("clerk", "rail_minutes", "rail", b, c, f"How long do I sit in the train, {b} to {c}?"),
             ("carter", "road_km", "road", c, d, f"My horses go from {c} to {d}. How far is it?"),
             ("cyclist", "road_climb_m", "climb", d, a, f"How hilly is the ride, {d} to {a}?"),

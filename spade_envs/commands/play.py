@@ -1,0 +1,60 @@
+"""`spade play`: a person plays in the terminal, or watches a policy play."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+
+from rich.console import Console
+
+from spade_envs.agents import make_agent
+from spade_envs.catalogue import find
+from spade_envs.commands.common import add_pool, chosen_pool, positive, seed_number
+from spade_envs.episodes import write_episodes
+from spade_envs.player import Player
+from spade_runtime.cli import Command
+from spade_runtime.sandbox import SandboxPool
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("id", help="an id, a class name, a file, or a hash in the pool")
+    parser.add_argument("--seed", type=seed_number, default=0, help="which task (default: 0)")
+    parser.add_argument(
+        "--policy",
+        metavar="NAME",
+        help="who plays: solution, random, text:WORDS, a server's address, a local model",
+    )
+    parser.add_argument("--hint", help="a hint; default: the one that comes with the environment")
+    parser.add_argument("--max-turns", type=positive, help="a limit below the environment's own")
+    parser.add_argument("--record", type=Path, metavar="FILE", help="add the episode to a file")
+    add_pool(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    found = find(arguments.id, chosen_pool(arguments))
+    agent = make_agent(arguments.policy) if arguments.policy else None
+    hint = arguments.hint
+    if hint is None and found.spec is not None:
+        hint = found.spec.hint
+    console = Console(highlight=False)
+    with SandboxPool() as pool, pool.open(found.path) as session:
+        player = Player(session, console, input if sys.stdin.isatty() else _unprompted)
+        record = player.play(arguments.seed, agent, hint=hint, max_turns=arguments.max_turns)
+    if arguments.record:
+        write_episodes(arguments.record, [record.episode()], append=True)
+        console.print(f"recorded in {arguments.record}", style="dim")
+    return 0 if record.fault is None else 1
+
+
+def _unprompted(_: str) -> str:
+    """The next line of a pipe, where a prompt would only be in the way."""
+    return input()
+
+
+command = Command(
+    name="play",
+    summary="play in the terminal, or watch a policy play",
+    configure=_configure,
+    run=_run,
+)

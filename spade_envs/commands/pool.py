@@ -1,0 +1,176 @@
+"""`spade pool`: content-addressed pools of environments."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from contextlib import ExitStack
+from pathlib import Path
+
+from spade_envs.commands.common import aligned, check_skill, positive
+from spade_envs.pool import Pool
+from spade_envs.pool_export import export_pool, index_json
+from spade_envs.pool_index import Query
+from spade_runtime.cli import Command
+from spade_runtime.errors import UsageError
+from spade_runtime.validation.text import visible
+
+BAD = ("rejected", "tampered", "unreadable")
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
+    bring = actions.add_parser("import", help="bring a folder of sources, or a pool, into a pool")
+    bring.add_argument("folder", type=Path)
+    bring.add_argument("pool", type=Path, help="made if it is not there")
+    bring.add_argument(
+        "--profile",
+        choices=("lenient", "standard", "strict"),
+        default="standard",
+        help="what the validator asks, default: %(default)s",
+    )
+    bring.add_argument(
+        "--unchecked",
+        action="store_true",
+        help="do not validate; the static gates still run at each opening",
+    )
+    ls = actions.add_parser("ls", help="list a pool")
+    take = actions.add_parser("export", help="write a pool for other programs")
+    for query in (ls, take):
+        query.add_argument("pool", type=Path)
+        query.add_argument("--skill", help="only this skill")
+        query.add_argument("--kind", choices=("game", "tool_use"), help="only this kind")
+        query.add_argument(
+            "--band",
+            type=_band,
+            metavar="LOW..HIGH",
+            help="only win rates in this range, for example 0.2..0.8",
+        )
+        query.add_argument("--limit", type=positive, help="at most so many")
+    ls.add_argument("--json", action="store_true", help="for machines")
+    take.add_argument("to", type=Path, help="a directory that is not there yet")
+    take.add_argument(
+        "--form",
+        choices=("sources", "hf"),
+        default="sources",
+        help="files with checksums, or a Hugging Face dataset",
+    )
+    check = actions.add_parser("verify", help="check every hash, the index and the lock file")
+    check.add_argument("pool", type=Path)
+    check.add_argument(
+        "--repair",
+        action="store_true",
+        help="clear interrupted additions and build the index again",
+    )
+    lock = actions.add_parser("lock", help="write pool.lock, which pins what is in the pool")
+    lock.add_argument("pool", type=Path)
+
+
+def _band(text: str) -> tuple[float, float]:
+    low, dots, high = text.partition("..")
+    try:
+        band = float(low), float(high)
+    except ValueError:
+        band = (1.0, 0.0)
+    if not dots or not 0 <= band[0] <= band[1] <= 1:
+        raise argparse.ArgumentTypeError(f"expected a range in [0, 1] like 0.2..0.8, not {text!r}")
+    return band
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    does = {"import": _import, "ls": _ls, "export": _export, "verify": _verify, "lock": _lock}
+    return does[arguments.action](arguments)
+
+
+def _query(arguments: argparse.Namespace) -> Query:
+    check_skill(arguments.skill)
+    return Query(
+        skill=arguments.skill, kind=arguments.kind, band=arguments.band, limit=arguments.limit
+    )
+
+
+def _ls(arguments: argparse.Namespace) -> int:
+    entries = Pool(arguments.pool).entries(_query(arguments))
+    if arguments.json:
+        print(index_json(entries))
+        return 0
+    if not entries:
+        print("nothing fits")
+        return 0
+    rows = [
+        (
+            one.id,
+            one.skill,
+            one.max_turns,
+            one.plays,
+            "-" if one.win_rate is None else f"{one.win_rate:.2f}",
+            "-" if one.regret is None else f"{one.regret:+.3f}",
+            one.title,
+        )
+        for one in entries
+    ]
+    print(aligned(rows, ("id", "skill", "turns", "plays", "win rate", "regret", "title")))
+    return 0
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    from spade_envs.pool_import import Importer
+    from spade_runtime.sandbox import SandboxPool
+    from spade_runtime.validation import Validator
+
+    if arguments.folder.resolve() == arguments.pool.resolve():
+        raise UsageError("a pool can't be imported into itself; name another pool")
+    if not arguments.folder.is_dir():
+        raise UsageError(f"there is no folder {arguments.folder}")
+    counts: Counter[str] = Counter()
+    with ExitStack() as stack:
+        sandbox = stack.enter_context(SandboxPool())
+        checker = None if arguments.unchecked else stack.enter_context(Validator(pool=sandbox))
+        pool = Pool(arguments.pool, create=True)
+        importer = Importer(pool, sandbox, checker, profile=arguments.profile)
+        for one in importer.folder(arguments.folder):
+            counts[one.status] += 1
+            if one.status in BAD:
+                print(f"{one.status}: {one.path}: {visible(one.message, 300)}")
+            elif sys.stderr.isatty():
+                print(f"\r{sum(counts.values())} files", end="", file=sys.stderr, flush=True)
+    if sys.stderr.isatty():
+        print(file=sys.stderr)
+    said = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
+    print(f"{arguments.pool}: {said}")
+    return 1 if any(counts[status] for status in BAD) else 0
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    pool = Pool(arguments.pool)
+    count = export_pool(pool, pool.entries(_query(arguments)), arguments.to, arguments.form)
+    print(f"{count} environments in {arguments.to}")
+    return 0
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    pool = Pool(arguments.pool)
+    problems = pool.repair() if arguments.repair else pool.verify()
+    for problem in problems:
+        print(f"{problem.kind}: {problem.path}: {visible(problem.message, 400)}")
+    if problems:
+        mends = {"interrupted", "index"} & {problem.kind for problem in problems}
+        if mends and not arguments.repair:
+            print(f"mend these with: spade pool verify --repair {arguments.pool}")
+        return 1
+    print(f"{arguments.pool}: {len(pool)} environments, nothing wrong")
+    return 0
+
+
+def _lock(arguments: argparse.Namespace) -> int:
+    print(Pool(arguments.pool).lock())
+    return 0
+
+
+command = Command(
+    name="pool",
+    summary="content-addressed pools: import, ls, export, verify",
+    configure=_configure,
+    run=_run,
+)

@@ -1,0 +1,223 @@
+"""`spade run`: rolls a model through environments and prints what came of it."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from spade_envs import suite
+from spade_envs.agents import Agent, AgentSettings, make_agent
+from spade_envs.catalogue import Found, find
+from spade_envs.commands.common import add_pool, aligned, chosen_pool, positive
+from spade_envs.episodes import Episode, read_episodes, write_episodes
+from spade_envs.results import Interval, Summary, summarise
+from spade_envs.rolling import episode_seeds, roll
+from spade_runtime.cli import Command
+from spade_runtime.errors import UsageError
+from spade_runtime.sandbox import SandboxPool
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("ids", nargs="*", metavar="ID", help="ids, class names, files or hashes")
+    parser.add_argument("--suite", action="store_true", help="all environments of the suite")
+    parser.add_argument(
+        "--model",
+        required=True,
+        help="random, solution, text:WORDS, a server's address (http://localhost:8000/v1), "
+        "a local model's directory, or tiny",
+    )
+    parser.add_argument("--model-name", help="the server's name of the model")
+    parser.add_argument(
+        "--key-variable",
+        default="OPENAI_API_KEY",
+        metavar="NAME",
+        help="environment variable that holds the server's key",
+    )
+    parser.add_argument("--episodes", type=positive, default=16, help="default: %(default)s")
+    parser.add_argument(
+        "--instances", type=positive, default=16, help="episodes side by side, default: %(default)s"
+    )
+    parser.add_argument("--seed", type=int, default=0, help="decides the tasks, default: 0")
+    parser.add_argument("--max-turns", type=positive, help="a limit below the environment's own")
+    parser.add_argument("--hint", help="shown after the first observation")
+    parser.add_argument("--temperature", type=float, default=0.6, help="default: %(default)s")
+    parser.add_argument("--top-p", type=float, default=0.95, help="default: %(default)s")
+    parser.add_argument(
+        "--max-tokens", type=positive, default=1024, help="of one message, default: %(default)s"
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=120.0,
+        help="seconds for one request to a server, default: %(default)s",
+    )
+    parser.add_argument(
+        "--to",
+        type=Path,
+        metavar="FILE",
+        help="where episodes go, default: runs/episodes/<model>-<number>.jsonl",
+    )
+    parser.add_argument("--resume", action="store_true", help="go on with the file that --to names")
+    parser.add_argument("--json", action="store_true", help="print the results as JSON")
+    add_pool(parser)
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    found = _found(arguments)
+    agent = make_agent(arguments.model, _settings(arguments))
+    path = arguments.to or _free_path(agent.name)
+    done = _done(path, arguments.resume)
+    rows: list[tuple[str, Summary]] = []
+    try:
+        with SandboxPool() as pool, _progress() as progress:
+            for one in found:
+                episodes = _one(arguments, one, agent, pool, progress, path, done)
+                rows.append((episodes[0].id or one.path.stem, summarise(episodes)))
+    except KeyboardInterrupt:
+        name = f"spade run ... --to {path} --resume"
+        print(f"stopped; finished episodes are kept. Go on with: {name}", file=sys.stderr)
+        return 130
+    if arguments.json:
+        print(json.dumps({"episodes": str(path), "results": [_plain(*row) for row in rows]}))
+    else:
+        print(_table(rows))
+        print(f"episodes: {path}")
+    return 0
+
+
+def _found(arguments: argparse.Namespace) -> list[Found]:
+    pool = chosen_pool(arguments)
+    names = [*arguments.ids, *(suite.names() if arguments.suite else ())]
+    if not names:
+        raise UsageError("name an environment, or all of the suite with --suite; see `spade list`")
+    return [find(name, pool if name in arguments.ids else None) for name in names]
+
+
+def _settings(arguments: argparse.Namespace) -> AgentSettings:
+    if arguments.temperature < 0 or not 0 < arguments.top_p <= 1:
+        raise UsageError("--temperature is at least 0, and --top-p above 0 and at most 1")
+    return AgentSettings(
+        temperature=arguments.temperature,
+        top_p=arguments.top_p,
+        max_tokens=arguments.max_tokens,
+        model=arguments.model_name,
+        key_variable=arguments.key_variable,
+        concurrency=arguments.instances,
+        timeout=arguments.timeout,
+    )
+
+
+def _free_path(agent: str) -> Path:
+    """A file of its own for each run."""
+    stem = re.sub(r"[^A-Za-z0-9._-]+", "-", agent).strip("-.") or "model"
+    folder, number = Path("runs") / "episodes", 1
+    while (path := folder / f"{stem}-{number}.jsonl").exists():
+        number += 1
+    return path
+
+
+def _done(path: Path, resume: bool) -> list[Episode]:
+    """Episodes that a file to go on with holds already.
+
+    Raises:
+        UsageError: the file is there and was not to be gone on with.
+    """
+    if not path.exists():
+        return []
+    if not resume:
+        raise UsageError(f"{path} is there already; go on with it by --resume, or name another")
+    return list(read_episodes(path))
+
+
+def _one(
+    arguments: argparse.Namespace,
+    found: Found,
+    agent: Agent,
+    pool: SandboxPool,
+    progress: Progress,
+    path: Path,
+    done: list[Episode],
+) -> list[Episode]:
+    """Play what is still to be played of one environment, writing each episode as it ends."""
+    count = min(arguments.instances, arguments.episodes)
+    with pool.open(found.path, instances=count) as session:
+        spec = session.spec
+        have = {
+            one.seed: one for one in done if one.sha256 == spec.sha256 and one.policy == agent.name
+        }
+        wanted = episode_seeds(arguments.episodes, arguments.seed)
+        left = [seed for seed in wanted if seed not in have]
+        kept = [have[seed] for seed in wanted if seed in have]
+        task = progress.add_task(spec.id, total=len(wanted), completed=len(kept))
+
+        def played() -> Iterator[Episode]:
+            hint, limit = arguments.hint, arguments.max_turns
+            for episode in roll(session, agent, left, hint=hint, max_turns=limit):
+                kept.append(episode)
+                progress.advance(task)
+                yield episode
+
+        write_episodes(path, played(), append=True)
+    return kept
+
+
+def _progress() -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=Console(stderr=True),
+        disable=not sys.stderr.isatty(),
+    )
+
+
+def _table(rows: list[tuple[str, Summary]]) -> str:
+    """The results for people; intervals are of 95 %."""
+    heads = ("environment", "episodes", "solved", "reward", "turns", "cut off", "faults")
+    cells = [
+        (
+            name,
+            one.episodes,
+            one.solved.text(percent=True) if one.solved else "-",
+            one.reward.text() if one.reward else "-",
+            f"{one.turns.value:.1f}" if one.turns else "-",
+            one.truncated,
+            one.faults,
+        )
+        for name, one in rows
+    ]
+    return aligned(cells, heads)
+
+
+def _plain(name: str, one: Summary) -> dict[str, Any]:
+    values = {
+        key: value._asdict() if isinstance(value, Interval) else value
+        for key, value in one._asdict().items()
+    }
+    return {"id": name, **values}
+
+
+command = Command(
+    name="run",
+    summary="roll a model and print its results",
+    configure=_configure,
+    run=_run,
+    description="Roll a model through environments; the table gives 95 % intervals.",
+)

@@ -1,0 +1,200 @@
+"""Takes environments into a pool: folders of sources, published pools, and other pools.
+
+A folder may bring checksums, as `SHA256SUMS` (the form of `sha256sum`) or `checksums.json` (path to
+hash); a file that does not match is refused. Each environment is added by itself, so an import
+that was interrupted is gone on with by running it again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple
+
+from spade_envs.manifest import read_manifest, source_hash
+from spade_envs.pool import MARKER, Pool
+from spade_envs.records import Records
+from spade_runtime import __version__
+from spade_runtime.errors import EnvFault, InvalidEnvironment, UsageError
+from spade_runtime.sandbox import SandboxPool
+from spade_runtime.spec import EnvSpec, Profile, ValidationReport, ValidationSummary
+from spade_runtime.validation import Validator
+
+_SUM = re.compile(r"([0-9a-fA-F]{64}) [ *](.+)")
+
+
+class Imported(NamedTuple):
+    """What became of one file.
+
+    Attributes:
+        status: `added`, `known` (it was there already), `rejected` by the validator, `tampered`
+            (its checksum or seal does not match), or `unreadable`.
+        name: the id in the pool, or "".
+        message: why it was not added.
+    """
+
+    path: Path
+    status: Literal["added", "known", "rejected", "tampered", "unreadable"]
+    name: str = ""
+    message: str = ""
+
+
+class Importer:
+    """Brings sources into a pool.
+
+    Args:
+        pool: where to.
+        sandbox: in which sources are opened.
+        validator: checks each source first; without one they are added without a verdict.
+        profile: of that check.
+        records: where this machine's verdicts are kept.
+    """
+
+    def __init__(
+        self,
+        pool: Pool,
+        sandbox: SandboxPool,
+        validator: Validator | None = None,
+        *,
+        profile: Profile = "standard",
+        records: Records | None = None,
+    ) -> None:
+        self.pool = pool
+        self.sandbox = sandbox
+        self.validator = validator
+        self.profile = profile
+        self.records = records or Records()
+
+    def folder(self, folder: Path) -> Iterator[Imported]:
+        """Import a folder of sources, or another pool, one after the other.
+
+        Raises:
+            UsageError: there is no such folder, or nothing in it to import.
+        """
+        if not folder.is_dir():
+            raise UsageError(f"there is no folder {folder}")
+        if (folder / MARKER).is_file():
+            yield from self._other_pool(Pool(folder))
+            return
+        sources = sorted(_sources(folder))
+        if not sources:
+            raise UsageError(f"{folder} holds no Python files; name the folder of the sources")
+        sums = read_checksums(folder)
+        for path in sources:
+            yield self._file(path, sums.get(path.relative_to(folder).as_posix()))
+
+    def _file(self, path: Path, expected: str | None) -> Imported:
+        try:
+            data = path.read_bytes()
+        except OSError as error:
+            return Imported(path, "unreadable", message=error.strerror or str(error))
+        seen = source_hash(data)
+        if expected is not None and seen != expected:
+            return Imported(path, "tampered", message=f"its hash is {seen}, not {expected}")
+        hint = path.with_name(f"{path.stem}.hint.txt")
+        told = hint.read_text("utf-8", "replace").strip() if hint.is_file() else None
+        return self._take(path, data, None, told)
+
+    def _other_pool(self, other: Pool) -> Iterator[Imported]:
+        for entry in other.entries():
+            home = other.path(entry.sha256)
+            try:
+                source = other.source(entry.sha256)
+                spec = read_manifest(home / "env.json", sha256=entry.sha256)
+            except InvalidEnvironment as error:
+                yield Imported(home, "tampered", message=str(error))
+                continue
+            yield self._take(home / "env.py", source.encode(), spec, spec.hint)
+
+    def _take(self, path: Path, data: bytes, spec: EnvSpec | None, hint: str | None) -> Imported:
+        sha256 = source_hash(data)
+        if sha256 in self.pool:
+            return Imported(path, "known", self.pool.spec(sha256).id)
+        try:
+            report = self._check(data, str(path), hint)
+            if report is not None and report.verdict == "rejected":
+                return Imported(path, "rejected", message=_reasons(report))
+            stored = self.pool.add(data, self._manifest(data, spec, hint, report))
+        except (InvalidEnvironment, EnvFault) as error:
+            return Imported(path, "rejected", message=str(error))
+        return Imported(path, "added", stored.id)
+
+    def _check(self, data: bytes, path: str, hint: str | None) -> ValidationReport | None:
+        """This machine's own verdict; a manifest's claim is not asked."""
+        if self.validator is None:
+            return None
+        report = self.validator.validate(data, profile=self.profile, hint=hint, path=path)
+        self.records.remember(source_hash(data), self.profile, report.verdict)
+        return report
+
+    def _manifest(
+        self, data: bytes, spec: EnvSpec | None, hint: str | None, report: ValidationReport | None
+    ) -> EnvSpec:
+        """A manifest with facts from the source itself, and provenance and hint as they came."""
+        with self.sandbox.open(_text(data)) as session:
+            fresh = session.spec
+        said = None
+        if report is not None:
+            said = ValidationSummary(
+                profile=self.profile,
+                verdict=report.verdict,
+                findings=report.findings,
+                runtime_version=__version__,
+            )
+        changes: dict[str, object] = {"hint": hint, "validation": said}
+        if spec is not None:
+            changes["provenance"] = spec.provenance
+        return fresh.model_copy(update=changes)
+
+
+def read_checksums(folder: Path) -> dict[str, str]:
+    """Expected hashes by path below the folder; none where it brings no checksums.
+
+    Raises:
+        UsageError: a file of checksums that can't be read.
+    """
+    sums: dict[str, str] = {}
+    listed = folder / "SHA256SUMS"
+    if listed.is_file():
+        for number, line in enumerate(_read(listed).splitlines(), 1):
+            found = _SUM.fullmatch(line)
+            if line.strip() and not found:
+                raise UsageError(f"{listed}, line {number}: expected a hash, two blanks, a path")
+            if found:
+                sums[found[2].removeprefix("./")] = found[1].lower()
+    table = folder / "checksums.json"
+    if table.is_file():
+        try:
+            sums |= {str(path): str(digest) for path, digest in json.loads(_read(table)).items()}
+        except (ValueError, AttributeError) as error:
+            raise UsageError(f"{table} is no JSON object of paths and hashes") from error
+    return sums
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"can't read {path}: {error}") from error
+
+
+def _sources(folder: Path) -> Iterable[Path]:
+    for path in folder.rglob("*.py"):
+        parts = path.relative_to(folder).parts
+        hidden = any(part.startswith((".", "__")) for part in parts)
+        if not hidden and path.is_file():
+            yield path
+
+
+def _text(data: bytes) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidEnvironment(f"SPD001: not UTF-8 (byte {error.start})") from error
+
+
+def _reasons(report: ValidationReport) -> str:
+    errors = [finding for finding in report.findings if finding.severity == "error"]
+    return "; ".join(f"{finding.code} {finding.message}" for finding in errors[:3])
