@@ -202,10 +202,10 @@ def _number(text: str) -> Fraction | None:
     if not text or len(text) > _DIGITS_MAX or not text.isascii():
         return None
     whole, slash, below = text.partition("/")
-    parts = [part.strip().replace(",", "") for part in ((whole, below) if slash else (whole,))]
+    parts = [part.strip() for part in ((whole, below) if slash else (whole,))]
     if not all(_NUMBER.match(part) for part in parts):
         return None
-    values = [Fraction(part) for part in parts]
+    values = [Fraction(part.replace(",", "")) for part in parts]
     if len(values) == 2:
         return values[0] / values[1] if values[1] else None
     return values[0]

@@ -103,7 +103,8 @@ def _function(name: str, function: Any, problems: list[Problem]) -> Schema:
         raise Unsupported(f"is a {type(function).__name__}; a tool is a plain method with self")
     signature = _signature(function)
     parameters = list(signature.parameters.values())
-    if not parameters or parameters[0].kind is not parameters[0].POSITIONAL_OR_KEYWORD:
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    if not parameters or parameters[0].kind not in positional:
         raise Unsupported("takes no self; a tool is a plain method")
     properties: dict[str, Schema] = {}
     required: list[str] = []
