@@ -99,9 +99,14 @@ class RawChild:
         reply: LoadReply = self.run(orders.load(self.limits))[0]
         return reply
 
-    def reset(self, slots: Sequence[int], seeds: Sequence[int]) -> list[RawReset | Raised | Bad]:
-        """Make a fresh instance in each slot, seeded, and call its `reset`."""
-        return self.run(orders.reset(self.limits, slots, seeds))
+    def reset(
+        self, slots: Sequence[int], seeds: Sequence[int], *, fresh: bool = True
+    ) -> list[RawReset | Raised | Bad]:
+        """Make a fresh instance in each slot, seeded, and call its `reset`.
+
+        With `fresh` off the instances that the slots hold are seeded and reset again.
+        """
+        return self.run(orders.reset(self.limits, slots, seeds, fresh=fresh))
 
     def step(self, slots: Sequence[int], actions: Sequence[str]) -> list[RawStep | Raised | Bad]:
         """Call `step` once in each slot."""

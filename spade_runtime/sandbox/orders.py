@@ -71,9 +71,11 @@ def load(limits: Limits) -> Order:
     return Order("load", wire.Load(_nonce()), 1, limits.load_seconds)
 
 
-def reset(limits: Limits, slots: Sequence[int], seeds: Sequence[int]) -> Order:
-    """A fresh instance in each slot."""
-    request = wire.Reset(_nonce(), list(slots), list(seeds))
+def reset(
+    limits: Limits, slots: Sequence[int], seeds: Sequence[int], *, fresh: bool = True
+) -> Order:
+    """A fresh instance in each slot, or the one that it holds reset again."""
+    request = wire.Reset(_nonce(), list(slots), list(seeds), fresh)
     return Order("reset", request, len(slots), limits.reset_seconds)
 
 
