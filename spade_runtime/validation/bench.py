@@ -66,6 +66,7 @@ class Bench:
         plays: everything else that was played in the main room.
         solver: the child in which the solutions were computed.
         twin_print: the source's fingerprint, where one was taken.
+        thrift: one in so many episodes is played, where a step costs much processor time.
         stop: no further gate may run.
     """
 
@@ -84,6 +85,7 @@ class Bench:
     tool_plays: list[ToolPlay] = field(default_factory=list)
     solver: RawChild | None = None
     twin_print: Print | None = None
+    thrift: int = 1
     stop: bool = False
     _children: list[RawChild] = field(default_factory=list)
     _kept: dict[Room, RawChild] = field(default_factory=dict)
@@ -147,12 +149,12 @@ class Bench:
 
     def table(self, child: RawChild) -> Table:
         """Games in the slots of a child."""
-        checker = ReplyChecker(self.options.limits, self.dialect)
+        checker = ReplyChecker(self.options.limits, self.kind, self.dialect)
         return Table(child, checker, positive_wins=self.dialect == "published")
 
     def desk(self, child: RawChild) -> Desk:
         """Tool-use episodes in the slots of a child."""
-        return Desk(child, ReplyChecker(self.options.limits, self.dialect))
+        return Desk(child, ReplyChecker(self.options.limits, self.kind, self.dialect))
 
     @property
     def cpu_seconds(self) -> float:

@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from spade_runtime.dialects import ANSWER
 from spade_runtime.validation.actions import (
     content_words,
     fill,
@@ -21,7 +22,7 @@ from spade_runtime.validation.actions import (
     words,
 )
 from spade_runtime.validation.bench import Bench
-from spade_runtime.validation.calls import ArgumentMaker, ToolCall
+from spade_runtime.validation.calls import ArgumentMaker, ToolCall, packed
 from spade_runtime.validation.games import Play, Player, always
 from spade_runtime.validation.tooling import tools_of
 from spade_runtime.validation.tooluse import Caller, ToolPlay
@@ -32,8 +33,10 @@ SCREEN = 12
 _Z = 1.959963984540054
 _CONSTANTS = ("yes", "no", "0", "1", "2", "a", "b", "true")
 _LAST_ANSWERS = ("0", "1", "yes")
+_ANSWERS = ("done", "0", "yes")
 _COMMANDS = 5
 _TOOL_CALLS = 40
+_POLICIES_MAX = 64
 
 _CHOICE = re.compile(r"\b[\w-]+(?:, [\w-]+)*,? or [\w-]+|\b[A-Za-z]+(?:/[A-Za-z]+)+")
 _WORD = re.compile(r"[\w-]+")
@@ -182,7 +185,8 @@ def audit_games(bench: Bench) -> str:
     seeds = bench.stream.seeds("blind", SEEDS)
     table = bench.table(bench.child("main"))
     openings = [str(getattr(start, "observation", "")) for start in list(bench.starts.values())[:6]]
-    battery = game_policies(bench.max_turns, openings)
+    battery = game_policies(bench.max_turns, openings)[: _POLICIES_MAX // bench.thrift]
+    screen = max(4, SCREEN // bench.thrift)
     firsts = dict(zip(seeds, table.openings(seeds), strict=True))
 
     def run(policies: Sequence[Policy], part: Sequence[int]) -> list[list[Play]]:
@@ -191,14 +195,14 @@ def audit_games(bench: Bench) -> str:
         plays = table.play(where, players, bench.max_turns)
         return [plays[i : i + len(part)] for i in range(0, len(plays), len(part))]
 
-    screened = run(battery, seeds[:SCREEN])
+    screened = run(battery, seeds[:screen])
     bench.charge()
     alive = [
         (policy, plays)
         for policy, plays in zip(battery, screened, strict=True)
         if any(play.solved for play in plays)
     ]
-    rest = run([policy for policy, _ in alive], seeds[SCREEN:]) if alive else []
+    rest = run([policy for policy, _ in alive], seeds[screen:]) if alive else []
     for (policy, plays), more in zip(alive, rest, strict=True):
         report_wins(bench, policy.name, [play.solved for play in (*plays, *more)])
     return f"{len(battery)} blind policies, {len(alive)} of them on {SEEDS} seeds"
@@ -228,6 +232,8 @@ def audit_tools(bench: Bench) -> str:
     free = [call for call in plain if call[1] == b"{}"]
     battery: list[tuple[str, list[ToolCall]]] = [("each tool once", plain)]
     battery += [(f"tool {call[0]} again and again", [call] * _TOOL_CALLS) for call in free]
+    if bench.dialect == "published":
+        battery += _answering(plain, free)
     desk = bench.desk(bench.child("main"))
     for name, calls in battery:
         plays = desk.play(seeds[:SCREEN], [_reciter(calls)] * SCREEN, _TOOL_CALLS)
@@ -236,6 +242,20 @@ def audit_tools(bench: Bench) -> str:
             plays += desk.play(seeds[SCREEN:], [_reciter(calls)] * more, _TOOL_CALLS)
             report_wins(bench, name, [play.solved for play in plays])
     return f"{len(battery)} blind policies"
+
+
+def _answering(plain: list[ToolCall], free: list[ToolCall]) -> list[tuple[str, list[ToolCall]]]:
+    """Policies that hand in an answer, where a class takes one."""
+    battery: list[tuple[str, list[ToolCall]]] = []
+    for text in _ANSWERS:
+        said = (ANSWER, packed({"answer": text}))
+        battery.append((f"answer {text!r} at once", [said]))
+        battery.append((f"each tool once, then answer {text!r}", [*plain, said]))
+        battery += [
+            (f"tool {call[0]} until the limit, then answer {text!r}", [call] * 8 + [said])
+            for call in free
+        ]
+    return battery
 
 
 def _reciter(calls: Sequence[ToolCall]) -> Caller:

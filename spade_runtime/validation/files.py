@@ -45,11 +45,14 @@ class SourceFile:
 
 
 def _below(folder: Path) -> Iterator[str]:
-    """Paths of `*.py` below a folder, relative to it; links to folders are not followed."""
+    """Paths of `*.py` below a folder, relative to it; links to folders are not followed.
+
+    An `__init__.py` makes a package of the folder and holds no environment: it is left out.
+    """
     for place, folders, names in os.walk(folder, followlinks=False):
         folders[:] = sorted(f for f in folders if not f.startswith(".") and f != "__pycache__")
         for name in names:
-            if name.endswith(".py") and not name.startswith("."):
+            if name.endswith(".py") and not name.startswith(".") and name != "__init__.py":
                 yield str(Path(place, name).relative_to(folder))
 
 

@@ -1,29 +1,32 @@
-"""Judges raw replies, in the parent: each is a claim, and becomes a value or a problem.
+"""Judges raw replies: each is a claim of the child, and sound or a problem with a finding's code.
 
-Codes follow contract.md section 3: SPD802 outranks the code of the call in which it happened, and
-SPD804 outranks SPD305 and SPD407.
+What is sound is decided by `spade_runtime.checks`, as in play; here the common case is one chain
+of comparisons, and a fault becomes data.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
+
+from spade_runtime import checks
+from spade_runtime.errors import EnvFault
 from spade_runtime.sandbox.wire import Bad, Raised, RawReset, RawStep, RawTool
-from spade_runtime.spec import Dialect, Limits
-from spade_runtime.validation.text import shown
+from spade_runtime.spec import Dialect, EnvSpec, Kind, Limits
 
 _RAISED = {
-    "load": ("SPD301", "loading the module raised"),
-    "construct": ("SPD302", "the constructor raised"),
-    "reset": ("SPD303", "reset raised"),
-    "step": ("SPD401", "step raised"),
-    "close": ("SPD401", "close raised"),
-    "tool": ("SPD503", "a tool raised"),
-    "criterion": ("SPD505", "the criterion raised"),
-    "solution": ("SPD601", "solution() raised"),
+    "load": "SPD301",
+    "construct": "SPD302",
+    "reset": "SPD303",
+    "step": "SPD401",
+    "close": "SPD401",
+    "tool": "SPD503",
+    "criterion": "SPD505",
+    "solution": "SPD601",
 }
+_decode = msgspec.json.Decoder().decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,56 +44,57 @@ class Problem:
     line: int | None = None
 
 
-def raised_problem(reply: Raised, where: str = "") -> Problem:
-    """The problem that an exception is.
+def problem_of(fault: EnvFault, where: str = "") -> Problem:
+    """A fault as data.
 
     Args:
-        reply: the exception.
-        where: what it left, in place of the phase's own words (`tool 'look'`).
+        fault: what a check raised.
+        where: what it was about, in front of the message.
     """
-    code, text = _RAISED.get(reply.phase, ("SPD803", f"{reply.phase} raised"))
-    if where:
-        text = f"{where} raised"
-    said = f": {reply.message}" if reply.message else ""
-    if reply.code == "SPD804":
-        return Problem("SPD804", f"in {reply.phase}: {reply.message}", reply.line)
-    if reply.code:
-        code = reply.code
-    elif reply.exc_type == "MemoryError":
-        code = "SPD802"
-    return Problem(code, f"{text} {reply.exc_type}{said}", reply.line)
+    text = f"{where}: {fault}" if where else str(fault)
+    return Problem(fault.code, text, fault.evidence.line)
+
+
+def raised_problem(reply: Raised) -> Problem:
+    """The problem that an exception is."""
+    return problem_of(checks.raised(reply, _RAISED.get(reply.phase, "SPD803")))
 
 
 class ReplyChecker:
-    """Checks replies against the limits and the dialect's reward range.
+    """Checks replies against the limits and the dialect.
 
     Args:
         limits: lengths and sizes.
-        dialect: `published` allows rewards in [-10, 10].
+        kind: `game` or `tool_use`.
+        dialect: decides the range of rewards.
     """
 
-    def __init__(self, limits: Limits, dialect: Dialect) -> None:
+    def __init__(self, limits: Limits, kind: Kind, dialect: Dialect) -> None:
+        self._limits = limits
         self._chars = limits.observation_chars
         self._info = limits.info_bytes
-        self._low, self._high = (-10.0, 10.0) if dialect == "published" else (-1.0, 1.0)
+        published = dialect == "published"
+        self._low, self._high = (-10.0, 10.0) if published else (-1.0, 1.0)
+        self.spec = EnvSpec(
+            id="spade/Checked-v0",
+            sha256="0" * 64,
+            kind=kind,
+            dialect=dialect,
+            title="checked",
+            skill="",
+            reward_range=(self._low, self._high),
+        )
 
     def reset(self, reply: RawReset | Raised | Bad) -> Problem | None:
         """What is wrong with a reset, or None."""
-        if type(reply) is Raised:
-            return raised_problem(reply)
-        if type(reply) is Bad:
-            return Problem("SPD304", f"reset returns (str, dict); it returned {_seen(reply)}")
-        if type(reply) is not RawReset:
-            return Problem("SPD805", "a reply to reset is none")
-        if type(reply.observation) is Bad and reply.observation.type_name != "str":
-            text = _seen(reply.observation)
-            return Problem("SPD304", f"the first observation is a str; reset returned {text}")
-        return self._text(reply.observation, "the first observation") or self._data(
-            reply.info, "SPD304", "reset"
-        )
+        try:
+            checks.beginning(reply, self.spec, self._limits)
+        except EnvFault as fault:
+            return problem_of(fault)
+        return None
 
     def step(self, reply: RawStep | Raised | Bad) -> Problem | None:
-        """What is wrong with a step, or None; the common case is one comparison chain."""
+        """What is wrong with a step, or None."""
         if type(reply) is RawStep:
             observation, info = reply.observation, reply.info
             if (
@@ -100,83 +104,38 @@ class ReplyChecker:
                 and self._low <= reply.reward <= self._high  # type: ignore[operator]
                 and type(reply.terminated) is bool
                 and type(reply.truncated) is bool
-                and type(info) is bytes
-                and len(info) <= self._info
+                and info == b"{}"
             ):
                 return None
-            return self._step_problem(reply)
-        if type(reply) is Raised:
-            return raised_problem(reply)
-        seen = _seen(reply) if type(reply) is Bad else "something else"
-        return Problem(
-            "SPD402",
-            f"step returns (observation, reward, terminated, truncated, info); it returned {seen}",
-        )
-
-    def _step_problem(self, reply: RawStep) -> Problem | None:
-        rows: tuple[tuple[str, Any, str, tuple[type, ...]], ...] = (
-            ("observation", reply.observation, "a str", (str,)),
-            ("reward", reply.reward, "an int or float", (int, float)),
-            ("terminated", reply.terminated, "True or False", (bool,)),
-            ("truncated", reply.truncated, "True or False", (bool,)),
-        )
-        for name, value, wanted, kinds in rows:
-            if type(value) not in kinds and not (type(value) is Bad and value.type_name == "str"):
-                seen = _seen(value) if type(value) is Bad else f"a {type(value).__name__}"
-                return Problem("SPD402", f"step's {name} is {wanted}; it returned {seen}")
-        if type(reply.info) is Bad and reply.info.type_name != "dict":
-            return Problem("SPD402", f"step's info is a dict; it returned {_seen(reply.info)}")
-        if not self._low <= reply.reward <= self._high:  # type: ignore[operator]
-            return Problem(
-                "SPD403",
-                f"a reward is finite and in [{self._low:g}, {self._high:g}]; "
-                f"step returned {reply.reward!r}",
-            )
-        return self._text(reply.observation, "the observation") or self._data(
-            reply.info, "SPD402", "step"
-        )
+        try:
+            checks.transition(reply, self.spec, self._limits)
+        except EnvFault as fault:
+            return problem_of(fault)
+        return None
 
     def tool(self, reply: RawTool | Raised, name: str) -> Problem | None:
         """What is wrong with a tool call's result (not with the criterion asked after it)."""
-        if type(reply) is Raised:
-            return raised_problem(reply, f"tool {name}")
-        if type(reply) is not RawTool:
-            return Problem("SPD805", "a reply to a tool call is none")
-        if type(reply.result) is Bad and reply.result.type_name != "str":
-            text = _seen(reply.result)
-            return Problem("SPD503", f"tool {name} returns text or JSON; it returned {text}")
-        if reply.result == "":
-            return None
-        return self._text(reply.result, f"the result of tool {name}")
-
-    def _text(self, value: str | Bad, what: str) -> Problem | None:
-        if isinstance(value, Bad):
-            return Problem("SPD305", f"{what} does not encode as UTF-8: {_seen(value)}")
-        if not value:
-            return Problem("SPD305", f"{what} is empty")
-        if len(value) > self._chars:
-            return Problem(
-                "SPD305", f"{what} has {len(value)} characters, and {self._chars} are allowed"
-            )
-        return None
-
-    def _data(self, value: bytes | Bad, wrong_type: str, call: str) -> Problem | None:
-        if isinstance(value, Bad):
-            if value.type_name != "dict":
-                return Problem(wrong_type, f"{call}'s info is a dict; it returned {_seen(value)}")
-            return Problem("SPD407", f"the info of {call} is {value.reason or 'not JSON'}")
-        if len(value) > self._info:
-            return Problem(
-                "SPD407",
-                f"the info of {call} takes {len(value)} bytes, and {self._info} are allowed",
-            )
+        if type(reply) is RawTool and type(reply.done) is not bool:
+            reply = RawTool(reply.result, False)
         try:
-            held = json.loads(value)
-        except (ValueError, RecursionError):
-            held = None
-        if type(held) is not dict:
-            return Problem("SPD407", f"the info of {call} does not read back as a JSON object")
+            checks.tool_result(reply, self._limits)
+        except EnvFault as fault:
+            return problem_of(fault, f"tool {name}")
         return None
+
+
+def criterion_problem(done: Any, turn: int) -> Problem:
+    """The problem of a criterion that gave neither True nor False.
+
+    Args:
+        done: what came in place of them.
+        turn: the user turn, from 0.
+    """
+    try:
+        checks.criterion(done)
+    except EnvFault as fault:
+        return problem_of(fault, f"the criterion of turn {turn + 1}")
+    return Problem("SPD505", f"the criterion of turn {turn + 1} gave neither True nor False")
 
 
 def same_json(left: bytes | Bad, right: bytes | Bad) -> bool:
@@ -186,16 +145,6 @@ def same_json(left: bytes | Bad, right: bytes | Bad) -> bool:
     if isinstance(left, Bad) or isinstance(right, Bad):
         return False
     try:
-        return bool(json.loads(left) == json.loads(right))
-    except (ValueError, RecursionError):
+        return bool(_decode(left) == _decode(right))
+    except (msgspec.DecodeError, RecursionError):
         return False
-
-
-def _seen(value: Bad) -> str:
-    """A value that the wire has no place for, in words."""
-    reason = f" ({value.reason})" if value.reason else ""
-    return (
-        f"a {value.type_name} {shown(value.repr)}{reason}"
-        if value.repr
-        else (f"a {value.type_name}{reason}")
-    )

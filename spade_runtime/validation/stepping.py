@@ -2,60 +2,38 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Iterable, Sequence
 
-from spade_runtime.sandbox.wire import RawReset, RawStep
-from spade_runtime.validation.actions import UNKNOWN, from_text, probes, quoted, spoilt
-from spade_runtime.validation.bench import Bench, spread
-from spade_runtime.validation.games import (
-    Play,
-    Player,
-    first_difference,
-    same_start,
-    script,
-)
+from spade_runtime.sandbox.wire import RawStep
+from spade_runtime.validation.actions import UNKNOWN, from_text
+from spade_runtime.validation.bench import Bench
+from spade_runtime.validation.games import Play, Player, first_difference, same_start, script
+from spade_runtime.validation.probing import SPOILT_PLACES, batches, opening, solution
 from spade_runtime.validation.replies import raised_problem
 from spade_runtime.validation.text import shown
 
-SEEDS_TRIED = 6
-_FULL_LENGTH = 16
-"""So many single actions are repeated until the last turn; the others a few times."""
-_FEW_TURNS = 5
-_MIXED = 16
-_SPOILT_PLACES = 8
-_STEPS_LIMIT = 3000
-"""Steps of the replays of solutions in one room."""
 _FIXED_SEEDS = 12
 
 
 def run_step(bench: Bench) -> str:
-    """Play the solutions, every probe and mixtures of them; then compare the rooms."""
-    table = bench.table(bench.child("main"))
-    seeds = [seed for seed in bench.seeds if seed in bench.solutions]
-    replayed = _affordable(bench, seeds)
-    scripts = [bench.solutions[seed] for seed in replayed]
-    turns = bench.max_turns
-    replays = table.play(replayed, [script(actions) for actions in scripts], turns)
-    bench.charge()
-
-    tried = bench.seeds[:SEEDS_TRIED]
-    first = probes([_opening(bench, seed) for seed in tried[:3]], _solution(bench, tried))
-    repeated = _repeat(bench, tried, first)
-    bench.charge()
-    told = _new_actions([*replays, *repeated], first)
-    # The other room plays these batches in this order and in the same slots.
-    batches = [replays, repeated, _repeat(bench, tried, told)]
-    batches += [_mix(bench, tried, [*first, *told]), _spoil(bench, tried)]
-    bench.replays, bench.plays = replays, [play for part in batches[1:] for play in part]
-    bench.charge()
-
-    everything = [*replays, *bench.plays]
-    for play in everything:
-        if play.problem is not None:
-            bench.problem(play.problem, "step", seed=play.seed, action=_last(play))
+    """Play the batches until one shows an error; then compare the rooms."""
+    played: list[list[Play]] = []
+    replays: list[Play] = []
+    for solving, batch in batches(bench):
+        played.append(batch)
+        (replays if solving else bench.plays).extend(batch)
+        bench.replays = replays
+        for play in batch:
+            if play.problem is not None:
+                bench.problem(play.problem, "step", seed=play.seed, action=_last(play))
+        bench.charge()
+        if bench.findings.failed_in("step"):
+            # More of the same would cost much where a step is dear.
+            bench.stop = bench.thrift > 1
+            break
+    everything = [play for batch in played for play in batch]
     _past_the_end(bench, everything)
-    _compare_rooms(bench, batches)
+    _compare_rooms(bench, played)
     _compare_with_later(bench, replays)
     _reused(bench, replays)
     _one_task(bench)
@@ -64,105 +42,8 @@ def run_step(bench: Bench) -> str:
     return f"{len(everything)} episodes, {steps} steps, each in two processes"
 
 
-def _opening(bench: Bench, seed: int) -> str:
-    start = bench.starts[seed]
-    return (
-        start.observation
-        if isinstance(start, RawReset) and isinstance(start.observation, str)
-        else ""
-    )
-
-
-def _solution(bench: Bench, seeds: Sequence[int]) -> list[str]:
-    return next((bench.solutions[seed] for seed in seeds if bench.solutions.get(seed)), [])
-
-
 def _last(play: Play) -> str | None:
     return play.actions[-1] if play.actions else None
-
-
-def _affordable(bench: Bench, seeds: Sequence[int]) -> list[int]:
-    """As many seeds as the budget of steps allows, at least sixteen."""
-    kept: list[int] = []
-    steps = 0
-    for seed in seeds:
-        steps += min(len(bench.solutions[seed]), bench.max_turns)
-        if steps > _STEPS_LIMIT and len(kept) >= 16:
-            break
-        kept.append(seed)
-    return kept
-
-
-def _repeat(bench: Bench, seeds: Sequence[int], actions: Sequence[str]) -> list[Play]:
-    """Each action over and over; commands and a few others until the last turn."""
-    commands = {text for seed in seeds for text in quoted(_opening(bench, seed))}
-    full = [a for a in actions if a in commands or a in ("", "0", "1", UNKNOWN)]
-    full += [a for a in _solution(bench, seeds) if a not in full]
-    long = set(full[:_FULL_LENGTH])
-    turns = [bench.max_turns if a in long else min(_FEW_TURNS, bench.max_turns) for a in actions]
-    players = [script([a] * n) for a, n in zip(actions, turns, strict=True)]
-    table = bench.table(bench.child("main"))
-    return table.play(spread(seeds, len(actions)), players, turns)
-
-
-def _new_actions(plays: Iterable[Play], known: Sequence[str]) -> list[str]:
-    """Actions made of what the game answered, where it said something new."""
-    old = set(known)
-    texts: dict[str, None] = {}
-    for play in plays:
-        for reply in play.replies[:4]:
-            if isinstance(reply, RawStep) and isinstance(reply.observation, str):
-                texts[reply.observation[:2000]] = None
-        if len(texts) > 40:
-            break
-    made: dict[str, None] = {}
-    for text in texts:
-        made.update(dict.fromkeys(a for a in from_text(text, 16) if a not in old))
-        if len(made) > 64:
-            break
-    return list(made)[:64]
-
-
-def _mix(bench: Bench, seeds: Sequence[int], actions: Sequence[str]) -> list[Play]:
-    """Random mixtures of everything that was tried, and of what the game says on the way."""
-    chooser = bench.stream.chooser("mix")
-    pool = [action for action in actions if len(action) < 200]
-    players = [
-        _mixer(random.Random(chooser.random()), pool, _solution(bench, [seed]))
-        for seed in spread(seeds, _MIXED)
-    ]
-    turns = min(bench.max_turns, 40)
-    return bench.table(bench.child("main")).play(spread(seeds, _MIXED), players, turns)
-
-
-def _mixer(chooser: random.Random, pool: Sequence[str], solution: Sequence[str]) -> Player:
-    def act(observation: str, turn: int) -> str:
-        if solution and chooser.random() < 0.4:
-            return chooser.choice(solution)
-        told = from_text(observation[:2000], 12) if chooser.random() < 0.3 else []
-        return chooser.choice(told or pool)
-
-    return act
-
-
-def _spoil(bench: Bench, seeds: Sequence[int]) -> list[Play]:
-    """Solutions with one action spoilt, so that branches deep inside are reached."""
-    where: list[int] = []
-    players: list[Player] = []
-    for seed in [seed for seed in seeds if seed in bench.solutions][:2]:
-        solution = bench.solutions[seed]
-        length = min(len(solution), bench.max_turns)
-        step = max(1, length // _SPOILT_PLACES)
-        for place in range(0, length, step):
-            before, action, after = solution[:place], solution[place], solution[place + 1 :]
-            for wrong in [*spoilt(action), "", UNKNOWN]:
-                players.append(script([*before, wrong, action, *after]))
-            # A reward that is paid again and again shows when its action is repeated.
-            players.append(script([*before, *[action] * (bench.max_turns - place)]))
-        where += [seed] * (len(players) - len(where))
-    if not players:
-        return []
-    return bench.table(bench.child("main")).play(where, players, bench.max_turns)
 
 
 def _past_the_end(bench: Bench, plays: Iterable[Play]) -> None:
@@ -218,7 +99,7 @@ def _compare_with_later(bench: Bench, replays: Sequence[Play]) -> None:
     """The first episodes again in the same process: what came between must not show (SPD405)."""
     if bench.findings.has("SPD404", "SPD405"):
         return
-    sample = [*replays[:8], *bench.plays[:24], *bench.plays[-_SPOILT_PLACES:]]
+    sample = [*replays[:8], *bench.plays[:24], *bench.plays[-SPOILT_PLACES:]]
     again = bench.table(bench.child("main")).play(*_recorded(sample))
     for play, other in zip(sample, again, strict=True):
         if not same_start(play.start, other.start):
@@ -266,7 +147,7 @@ def _one_task(bench: Bench) -> None:
     first = bench.starts[seeds[0]]
     if len(seeds) < 2 or not all(same_start(first, bench.starts[seed]) for seed in bench.seeds):
         return
-    listed = [*_solution(bench, seeds), *from_text(_opening(bench, seeds[0]), 30), "1", UNKNOWN]
+    listed = [*solution(bench, seeds), *from_text(opening(bench, seeds[0]), 30), "1", UNKNOWN]
     lists = [
         listed[i : i + bench.max_turns] for i in range(0, min(len(listed), 60), bench.max_turns)
     ]

@@ -77,7 +77,7 @@ def _turns(bench: Bench) -> None:
     for seed in bench.seeds:
         start = bench.starts[seed]
         count = len(start.turns or ()) if isinstance(start, RawReset) else 0
-        if not TURNS_LOW <= count <= TURNS_HIGH:
+        if not TURNS_LOW <= count <= TURNS_HIGH and bench.dialect == "contract":
             bench.found(
                 "SPD504",
                 f"a task has {TURNS_LOW} to {TURNS_HIGH} user turns; this one has {count}",

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from spade_runtime.dialects import ANSWER
 from spade_runtime.errors import EnvFault
 from spade_runtime.sandbox.channel import RawChild
-from spade_runtime.sandbox.wire import Bad, Raised, RawCriterion, RawReset, RawTool
+from spade_runtime.sandbox.wire import Raised, RawCriterion, RawReset, RawTool
 from spade_runtime.validation.calls import ToolCall
 from spade_runtime.validation.games import SLOTS, Start, begun, located, stop_at_fault
-from spade_runtime.validation.replies import Problem, ReplyChecker, raised_problem
+from spade_runtime.validation.replies import Problem, ReplyChecker, criterion_problem
 from spade_runtime.validation.text import shown
 
 Caller = Callable[["ToolPlay"], ToolCall | None]
@@ -181,7 +182,9 @@ class Desk:
         if type(reply.done) is not bool:
             play.problem = criterion_problem(reply.done, play.completed)
             return False
-        play.completed += reply.done
+        if reply.done:
+            # An answer that a published class takes ends the task, whatever turn it stands in.
+            play.completed = len(play.instructions) if call[0] == ANSWER else play.completed + 1
         return reply.done
 
     def _reveal(self, plays: Sequence[ToolPlay], slots: Sequence[int], honest: bool) -> None:
@@ -205,11 +208,3 @@ class Desk:
                 )
             elif done is not False:
                 play.problem = criterion_problem(done, play.completed)
-
-
-def criterion_problem(done: Raised | Bad | object, turn: int) -> Problem:
-    """The problem of a criterion that gave neither True nor False."""
-    if type(done) is Raised:
-        return raised_problem(done, f"the criterion of turn {turn + 1}")
-    kind = done.type_name if type(done) is Bad else type(done).__name__
-    return Problem("SPD505", f"the criterion of turn {turn + 1} gave a {kind}, not True or False")

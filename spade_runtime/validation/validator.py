@@ -8,7 +8,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Literal
 
-from spade_runtime.errors import EnvFault, UsageError
+from spade_runtime.errors import UsageError
 from spade_runtime.sandbox.pool import SandboxPool
 from spade_runtime.spec import GateRecord, IsolationLevel, Limits, Profile, ValidationReport
 from spade_runtime.validation import static
