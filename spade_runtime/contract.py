@@ -13,6 +13,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from spade_runtime.mends import StaticFinding as ContractFinding
+from spade_runtime.signatures import (
+    Method,
+    default_of,
+    parameters,
+    reset_problem,
+    returned,
+    step_problem,
+)
+
 GAME_SKILLS = (
     "mathematical_reasoning",
     "logical_deduction",
@@ -35,18 +45,6 @@ TOOL_SKILLS = (
 DEFAULT_MAX_TURNS = 20
 MAX_TURNS = 100
 _CONTRACT_BASES = ("TextEnv", "ToolEnv")
-
-Method = ast.FunctionDef | ast.AsyncFunctionDef
-
-
-@dataclass(slots=True)
-class ContractFinding:
-    """One thing in which a source falls short of the contract (SPD201 to SPD205)."""
-
-    code: str
-    message: str
-    line: int | None = None
-    column: int | None = None
 
 
 @dataclass(slots=True)
@@ -204,12 +202,12 @@ class _Reader:
         if bases & set(_CONTRACT_BASES) or _value(lineage, "skill") is not None:
             return "contract"
         init, reset = _method(lineage, "__init__"), _method(lineage, "reset")
-        if init is None or reset is None or "max_turns" not in _parameters(init):
+        if init is None or reset is None or "max_turns" not in parameters(init):
             return "contract"
         resets_itself = any(
             isinstance(n, ast.Call) and ast.unparse(n.func) == "self.reset" for n in ast.walk(init)
         )
-        pairs = [isinstance(v, ast.Tuple) and len(v.elts) == 2 for v in _returns(reset)]
+        pairs = [isinstance(v, ast.Tuple) and len(v.elts) == 2 for v in returned(reset)]
         if resets_itself or (pairs and not all(pairs)):
             return "published"
         return "contract"
@@ -220,7 +218,8 @@ class _Reader:
         reading = self.reading
         turns = self._literal(lineage, "max_turns", int)
         if turns is None and reading.dialect != "contract":
-            turns = _default_turns(lineage)
+            own = default_of(_method(lineage, "__init__"), "max_turns")
+            turns = min(own, MAX_TURNS) if own is not None and own > 0 else None
         if isinstance(turns, int):
             reading.max_turns = turns
         version = self._literal(lineage, "version", int)
@@ -304,7 +303,8 @@ class _Reader:
         if any(ast.unparse(d) != "staticmethod" for d in node.decorator_list):
             # What another decorator makes of it shows when it runs.
             return
-        problem = _call_problem(node, name, loose=self.reading.dialect != "contract")
+        loose = self.reading.dialect != "contract"
+        problem = reset_problem(node, loose=loose) if name == "reset" else step_problem(node)
         if problem:
             form = "reset(self, seed=None)" if name == "reset" else "step(self, action)"
             self._found("SPD203", node, f"{name} can't be called: {problem}; write `def {form}`")
@@ -359,68 +359,6 @@ def _method(lineage: list[ast.ClassDef], name: str) -> Method | ast.stmt | None:
             ):
                 return node
     return None
-
-
-def _parameters(node: Method | ast.stmt) -> set[str]:
-    if not isinstance(node, Method):
-        return set()
-    spec = node.args
-    return {a.arg for a in (*spec.posonlyargs, *spec.args, *spec.kwonlyargs)}
-
-
-def _returns(node: Method | ast.stmt) -> Iterator[ast.expr]:
-    """The values that a function returns, those of nested functions left out."""
-    waiting: list[ast.AST] = list(getattr(node, "body", []))
-    while waiting:
-        inner = waiting.pop()
-        if isinstance(inner, ast.Return) and inner.value is not None:
-            yield inner.value
-        elif not isinstance(inner, Method | ast.Lambda | ast.ClassDef):
-            waiting.extend(ast.iter_child_nodes(inner))
-
-
-def _default_turns(lineage: list[ast.ClassDef]) -> int | None:
-    """The default of the constructor's `max_turns`, within the contract's range."""
-    init = _method(lineage, "__init__")
-    if not isinstance(init, Method):
-        return None
-    spec = init.args
-    named = [*spec.posonlyargs, *spec.args]
-    pairs = list(zip(named[len(named) - len(spec.defaults) :], spec.defaults, strict=True))
-    pairs += [(a, d) for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d]
-    for argument, default in pairs:
-        if argument.arg == "max_turns" and isinstance(default, ast.Constant):
-            value = default.value
-            if type(value) is int and value > 0:
-                return min(value, MAX_TURNS)
-    return None
-
-
-def _call_problem(node: Method, name: str, *, loose: bool) -> str | None:
-    """Why `reset(seed=...)` or `step(action)` can't be called, or None."""
-    spec = node.args
-    positional = [*spec.posonlyargs, *spec.args]
-    required = len(positional) - len(spec.defaults)
-    if not node.decorator_list:
-        if not positional and not spec.vararg:
-            return "it takes no self"
-        positional, required = positional[1:], max(0, required - 1)
-    missing = [a.arg for a, d in zip(spec.kwonlyargs, spec.kw_defaults, strict=True) if d is None]
-    if name == "step":
-        if not positional and not spec.vararg:
-            return "it takes no action"
-        needed = [a.arg for a in positional[1:required]] + missing
-    else:
-        by_name = {a.arg for a in (*positional[len(spec.posonlyargs) :], *spec.kwonlyargs)}
-        if spec.posonlyargs:
-            by_name = {a.arg for a in (*spec.args, *spec.kwonlyargs)}
-        if "seed" not in by_name and not spec.kwarg and not (loose and required <= 1):
-            return "it takes no seed"
-        skip = {"seed"} if "seed" in by_name else set()
-        if loose and not skip:
-            skip = {a.arg for a in positional[:1]}
-        needed = [a for a in [p.arg for p in positional[:required]] + missing if a not in skip]
-    return f"nothing gives its argument {needed[0]!r}" if needed else None
 
 
 def _spaced(name: str) -> str:

@@ -15,8 +15,9 @@ from types import CodeType
 from typing import Any
 
 from spade_runtime.guards import PolicyViolation
+from spade_runtime.mends import StaticFinding as PolicyFinding
 from spade_runtime.pruning import prune
-from spade_runtime.transformer import EnvTransformer, PolicyFinding
+from spade_runtime.transformer import EnvTransformer
 
 __all__ = ["PolicyFinding", "PolicyResult", "check", "compile_checked"]
 
@@ -72,10 +73,8 @@ def check(source: str, *, filename: str = FILENAME) -> PolicyResult:
         _walk(transformer, tree)
     except RecursionError:
         return PolicyResult(None, [_too_deep()])
-    findings = _ordered(transformer.findings, text)
-    result = PolicyResult(
-        tree, findings, sorted(set(transformer.stubs)), frozenset(transformer.uses)
-    )
+    findings, imports = _ordered(transformer.findings, text), transformer.imports
+    result = PolicyResult(tree, findings, sorted(set(imports.stubs)), frozenset(imports.uses))
     if not result.errors:
         result.code, problem = _compile(tree, filename)
         if problem is not None:

@@ -1,22 +1,17 @@
-"""The static policy's walk over a syntax tree.
+"""The rules of the static policy: names, attributes, functions, classes and patterns.
 
-A subclass of RestrictedPython's transformer that keeps what is worth most of it (a node without a
-rule is refused, so new syntax is refused until somebody has looked at it) and leaves native
-opcodes: names and constructs are checked while compiling, nothing is added to attribute access,
-items or iteration. The only rewriting is of the attributes `format`, `format_map` and `obj`, whose
-meaning depends on the object.
+Names and constructs are checked while compiling, and native opcodes are left: nothing is added to
+attribute access, items or iteration. The only rewriting is of the attributes `format`,
+`format_map` and `obj`, whose meaning depends on the object, and of unused imports.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable
 from typing import Any
 
-from RestrictedPython.transformer import RestrictingNodeTransformer
-
-from spade_runtime.curated import MODULES, OPTIONAL_MODULES, STANDING_MODULES, words
+from spade_runtime.curated import words
 from spade_runtime.guards import (
     CLASS_METHODS,
     GUARDED_ATTRIBUTES,
@@ -27,7 +22,10 @@ from spade_runtime.guards import (
     refused_attribute,
     static_format_check,
 )
-from spade_runtime.views import FORBIDDEN_BUILTINS, HOOK_PREFIX, exists_but_hidden
+from spade_runtime.importrules import ImportLedger
+from spade_runtime.mends import BUILTIN_MENDS
+from spade_runtime.views import FORBIDDEN_BUILTINS, HOOK_PREFIX
+from spade_runtime.walker import Walker
 
 # Dunder names that a module or class may hold as plain data.
 PLAIN_DUNDERS = frozenset(
@@ -38,83 +36,6 @@ PLAIN_DUNDERS = frozenset(
     )
 )
 WRITABLE_DUNDERS = frozenset(("__name__", "__qualname__", "__doc__"))
-
-_LEAVES = (
-    ast.Load, ast.Store, ast.Del, ast.Constant, ast.Pass, ast.Break, ast.Continue,
-    *ast.operator.__subclasses__(), *ast.unaryop.__subclasses__(),
-    *ast.boolop.__subclasses__(), *ast.cmpop.__subclasses__(),
-)  # fmt: skip
-_LEAF_TYPES = frozenset(_LEAVES)
-# Nodes without a rule of their own: only what they contain is checked.
-_PLAIN = words(
-    "Expr Expression Return Delete Assign AugAssign For While If With withitem Raise Try Assert "
-    "BoolOp BinOp UnaryOp IfExp Dict Set List Tuple ListComp SetComp DictComp GeneratorExp "
-    "comprehension Yield YieldFrom Compare FormattedValue JoinedStr TemplateStr Interpolation "
-    "Subscript Starred Slice arguments Match match_case MatchValue MatchSingleton MatchSequence "
-    "MatchOr Lambda NamedExpr TypeAlias"
-)
-
-_BUILTIN_MENDS = {
-    "eval": "parse the text yourself, or use ast.literal_eval for literals",
-    "exec": "write the code out",
-    "compile": "write the code out; re.compile is allowed",
-    "open": "put the data into the source: no file is ever read",
-    "input": "the agent's text comes as the argument of step(action)",
-    "__import__": "use an import statement",
-    "globals": "use a name at module level, or a dict of your own",
-    "locals": "use the variables by name, or a dict of your own",
-    "vars": "use the attributes by name, or keep the data in a dict",
-    "memoryview": "use bytes or bytearray",
-    "exit": "return terminated=True from step instead",
-    "quit": "return terminated=True from step instead",
-}
-_IMPORT_MENDS = {
-    "os": "no files, processes or variables exist here; put the data into the source",
-    "pathlib": "no files exist here; put the data into the source",
-    "sys": "remove it; recursion, exit and streams are the runtime's",
-    "logging": "remove the logging calls, or use print",
-    "secrets": "use random.Random(seed)",
-    "pydantic": "use dataclasses",
-    "attr": "use dataclasses",
-    "typing_extensions": "import the name from typing",
-    "gymnasium": "a plain class with reset and step needs no base class",
-    "gym": "a plain class with reset and step needs no base class",
-    "yaml": "use json, or put the data into the source",
-    "threading": "write it without threads",
-    "asyncio": "write it without async",
-    "subprocess": "no processes exist here",
-    "traceback": "use the exception's text",
-    "warnings": "remove it",
-    "locale": "format the values yourself",
-    "sympy": "compute with fractions, math or plain integers",
-}
-
-
-@dataclass(slots=True)
-class PolicyFinding:
-    """One thing that the static policy found.
-
-    Attributes:
-        code: SPD003 or SPD101 to SPD105.
-        message: one line that says what to change.
-        line: line of the source, from 1.
-        column: column of the line, from 1.
-    """
-
-    code: str
-    message: str
-    line: int | None = None
-    column: int | None = None
-
-
-@dataclass(slots=True)
-class _Import:
-    """One name that an import outside the list would bind."""
-
-    module: str
-    bound: str
-    text: str
-    node: ast.stmt
 
 
 class _Scope:
@@ -127,94 +48,24 @@ class _Scope:
         self.is_class = is_class
 
 
-class EnvTransformer(RestrictingNodeTransformer):  # type: ignore[misc]
+class EnvTransformer(Walker):
     """Checks a tree and rewrites the attributes that need a guard.
 
     Attributes:
-        findings: what was found so far; `finish` adds what only the whole file can tell.
-        uses: roots of the allowed modules that are imported.
+        findings: what was found; `finish` adds what only the whole file can tell.
+        imports: the file's imports.
         loads: the names that are read, with the first node that does.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.findings: list[PolicyFinding] = []
-        self.uses: set[str] = set()
-        self.stubs: list[str] = []
+        self.imports = ImportLedger()
         self.loads: dict[str, ast.Name] = {}
-        self._methods: dict[type, Callable[[Any], Any]] = {}
         self._scopes: list[_Scope] = [_Scope()]
-        self._aliases: dict[str, str] = {name: name for name in STANDING_MODULES}
-        self._outside: list[_Import] = []
-        self._attributes_of: dict[str, str] = {}
         self._builtins: list[tuple[ast.Name, list[_Scope]]] = []
         self._hidden: list[tuple[ast.Attribute, str, list[_Scope]]] = []
         self._guarded_fields: list[str] = []
         self._positional: list[ast.AST] = []
-
-    # The walk
-
-    def visit(self, node: ast.AST) -> Any:
-        """Visit a node by the rule of its type."""
-        kind = type(node)
-        method = self._methods.get(kind)
-        if method is None:
-            plain = kind.__name__ in _PLAIN
-            named = None if plain else getattr(self, f"visit_{kind.__name__}", self.generic_visit)
-            method = self._methods[kind] = named or self.node_contents_visit
-        return method(node)
-
-    def node_contents_visit(self, node: Any) -> Any:
-        """Visit what a node contains."""
-        for field in node._fields:
-            value = getattr(node, field, None)
-            if type(value) is list:
-                if value:
-                    self._visit_list(value)
-            elif isinstance(value, ast.AST) and type(value) not in _LEAF_TYPES:
-                new = self.visit(value)
-                if new is not value:
-                    setattr(node, field, new)
-        return node
-
-    def _visit_list(self, values: list[Any]) -> None:
-        position = 0
-        while position < len(values):
-            value = values[position]
-            if isinstance(value, ast.AST) and type(value) not in _LEAF_TYPES:
-                new = self.visit(value)
-                if type(new) is list:
-                    values[position : position + 1] = new
-                    position += len(new)
-                    continue
-                values[position] = new
-            position += 1
-
-    def generic_visit(self, node: ast.AST) -> Any:
-        """Refuse a node without a rule."""
-        return self.not_allowed(node)
-
-    def found(self, code: str, node: Any, message: str) -> None:
-        """Add a finding at a node's place."""
-        column = getattr(node, "col_offset", None)
-        self.findings.append(
-            PolicyFinding(
-                code, message, getattr(node, "lineno", None), None if column is None else column + 1
-            )
-        )
-
-    def not_allowed(self, node: ast.AST) -> Any:
-        """Refuse a construct outside the contract (SPD104)."""
-        name = type(node).__name__
-        known = {
-            "AsyncFunctionDef": "`async def` is not allowed; write a plain `def`",
-            "AsyncFor": "`async for` is not allowed; write a plain `for`",
-            "AsyncWith": "`async with` is not allowed; write a plain `with`",
-            "Await": "`await` is not allowed; call the function directly",
-            "TryStar": "`except*` is not allowed; use `except`",
-        }
-        self.found("SPD104", node, known.get(name, f"the construct {name} is not allowed"))
-        return node
 
     # Names
 
@@ -306,9 +157,8 @@ class EnvTransformer(RestrictingNodeTransformer):  # type: ignore[misc]
         return node
 
     def _note_module_attribute(self, node: ast.Attribute, name: str) -> None:
-        self._attributes_of.setdefault(name, node.attr)
-        module = self._aliases.get(name)
-        if module is not None and exists_but_hidden(module, node.attr):
+        module = self.imports.note_attribute(name, node.attr)
+        if module is not None:
             self._hidden.append((node, module, self._visible()))
 
     def _guarded(self, node: ast.Attribute) -> Any:
@@ -362,7 +212,7 @@ class EnvTransformer(RestrictingNodeTransformer):  # type: ignore[misc]
         scope = _Scope()
         scope.bound.update(a.arg for a in ast.walk(node.args) if isinstance(a, ast.arg))
         self._scopes.append(scope)
-        self._visit_list(node.body)
+        self.visit_list(node.body)
         self._scopes.pop()
 
     def visit_Lambda(self, node: ast.Lambda) -> Any:
@@ -433,51 +283,14 @@ class EnvTransformer(RestrictingNodeTransformer):  # type: ignore[misc]
 
     def visit_Import(self, node: ast.Import) -> Any:
         """Check `import a, b.c as d`."""
-        kept, stubs = [], []
-        for alias in node.names:
-            bound = alias.asname or alias.name.partition(".")[0]
-            self.bind(node, bound)
-            if alias.name in MODULES or alias.name in OPTIONAL_MODULES:
-                self.uses.add(alias.name.partition(".")[0])
-                self._aliases[bound] = alias.name if alias.asname else bound
-                kept.append(alias)
-            else:
-                self._outside.append(_Import(alias.name, bound, f"import {alias.name}", node))
-                stubs.append(self._stub(node, bound, alias.name))
-        node.names = kept
-        return [node, *stubs] if kept else stubs
+        return self.imports.plain(node, self.bind)
 
     def visit_ImportFrom(self, node: ast.ImportFrom) -> Any:
         """Check `from a import b as c`."""
-        module = "." * node.level + (node.module or "")
-        inside = module in MODULES or module in OPTIONAL_MODULES
-        kept, stubs = [], []
-        for alias in node.names:
-            text = f"from {module} import {alias.name}"
-            if alias.name == "*":
-                self.found("SPD104", node, f"`{text}` is not allowed; name what you need")
-                continue
-            bound = alias.asname or alias.name
-            self.bind(node, bound)
-            if not inside or exists_but_hidden(module, alias.name):
-                self._outside.append(_Import(module, bound, text, node))
-                stubs.append(self._stub(node, bound, f"{module}.{alias.name}"))
-                continue
-            if f"{module}.{alias.name}" in MODULES | OPTIONAL_MODULES:
-                self._aliases[bound] = f"{module}.{alias.name}"
-            self.uses.add(module.partition(".")[0])
-            kept.append(alias)
-        node.names = kept
-        return [node, *stubs] if kept else (stubs or ast.copy_location(ast.Pass(), node))
-
-    def _stub(self, node: ast.stmt, bound: str, module: str) -> ast.stmt:
-        call = ast.Call(
-            func=ast.Name(f"{HOOK_PREFIX}stub", ast.Load()),
-            args=[ast.Constant(module)],
-            keywords=[],
-        )
-        stub = ast.Assign(targets=[ast.Name(bound, ast.Store())], value=call)
-        return ast.fix_missing_locations(ast.copy_location(stub, node))
+        if any(alias.name == "*" for alias in node.names):
+            text = f"from {'.' * node.level}{node.module or ''} import *"
+            self.found("SPD104", node, f"`{text}` is not allowed; name what you need")
+        return self.imports.from_module(node, self.bind)
 
     # The whole file
 
@@ -485,7 +298,7 @@ class EnvTransformer(RestrictingNodeTransformer):  # type: ignore[misc]
         """Settle what needs the whole file: builtins, imports, patterns."""
         for node, scopes in self._builtins:
             if not any(node.id in scope.bound for scope in scopes):
-                mend = _BUILTIN_MENDS.get(node.id, "remove it")
+                mend = BUILTIN_MENDS.get(node.id, "remove it")
                 self.found("SPD102", node, f"{node.id}() is not available to environments; {mend}")
         for attribute, module, scopes in self._hidden:
             owner = attribute.value
@@ -497,11 +310,10 @@ class EnvTransformer(RestrictingNodeTransformer):  # type: ignore[misc]
                     f"{module}.{attribute.attr} is not available to environments; "
                     f"use the other names of {module!r}",
                 )
-        for outside in self._outside:
-            self._settle_import(outside)
+        self.findings += self.imports.settle(self.loads)
         if self.loads.keys() & {"np", "numpy"} and not self._scopes[0].bound & {"np", "numpy"}:
             # Published pools use numpy without importing it.
-            self.uses.add("numpy")
+            self.imports.uses.add("numpy")
         if self._guarded_fields and self._positional:
             self.found(
                 "SPD103",
@@ -509,25 +321,3 @@ class EnvTransformer(RestrictingNodeTransformer):  # type: ignore[misc]
                 f"positional class patterns are not allowed beside a field named "
                 f"{self._guarded_fields[0]!r}; name the attributes in the pattern",
             )
-
-    def _settle_import(self, outside: _Import) -> None:
-        use = self.loads.get(outside.bound)
-        root = outside.module.partition(".")[0]
-        if use is None:
-            self.stubs.append(outside.module)
-            self.found(
-                "SPD105",
-                outside.node,
-                f"`{outside.text}` is outside the allowed modules but never used; remove it",
-            )
-            return
-        attribute = self._attributes_of.get(outside.bound)
-        name = f"{outside.bound}.{attribute}" if attribute else outside.bound
-        where = f"`{name}` is used on line {use.lineno}"
-        if outside.module.startswith("."):
-            mend = "nothing outside this file is read; put the code into this file"
-        elif root in MODULES or root in OPTIONAL_MODULES:
-            mend = f"use what {root!r} offers to environments"
-        else:
-            mend = _IMPORT_MENDS.get(root, "use the listed standard modules instead")
-        self.found("SPD101", outside.node, f"`{outside.text}` is not allowed ({where}); {mend}")
