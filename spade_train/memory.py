@@ -7,22 +7,18 @@ counter-examples those that were too easy or too hard, with what made them so.
 
 from __future__ import annotations
 
-import ast
-import re
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from hashlib import sha256
-from typing import Any
+from typing import Any, NamedTuple
 
 from spade_runtime.spec import Kind
+from spade_train.analysis.duplicates import NEAR, jaccard, normalise_source, shingles
 
 FRONTIER = (0.15, 0.85)
 TOO_EASY_ABOVE = 0.9
 TOO_HARD_BELOW = 0.1
 CAPACITY = 200
-NEAR = 0.9
-_SHINGLE = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +76,14 @@ def verdict(record: MemoryRecord) -> str:
     return f"solved in {share} of plays"
 
 
+class _Entry(NamedTuple):
+    """A record with what its duplicates are found by, worked out once."""
+
+    record: MemoryRecord
+    normal: str
+    shingles: frozenset[tuple[str, ...]]
+
+
 class Memory:
     """The last `capacity` environments, in the order in which they were added."""
 
@@ -87,36 +91,36 @@ class Memory:
         if capacity < 1:
             raise ValueError(f"a memory holds at least one record, got capacity {capacity}")
         self.capacity = capacity
-        self._records: deque[MemoryRecord] = deque(maxlen=capacity)
+        self._entries: deque[_Entry] = deque(maxlen=capacity)
 
     def __len__(self) -> int:
-        return len(self._records)
+        return len(self._entries)
 
     def __iter__(self) -> Iterator[MemoryRecord]:
-        return iter(self._records)
+        return (entry.record for entry in self._entries)
 
     def add(self, record: MemoryRecord) -> None:
         """Take a record in; the oldest leaves where the memory is full."""
-        self._records.append(record)
+        normal = normalise_source(record.source)
+        self._entries.append(_Entry(record, normal, shingles(normal)))
 
     def exemplars(self, skill: str, n: int) -> list[MemoryRecord]:
         """Return up to n frontier records of the skill, highest regret first, newest among equals.
 
-        Of several near-duplicates only the first counts, so that a prompt does not teach one
+        Of several that differ in names only the first counts, so that a prompt does not teach one
         environment n times.
         """
-        frontier = [r for r in reversed(self._records) if r.skill == skill and is_frontier(r)]
-        frontier.sort(key=lambda r: -(r.regret or 0.0))
-        return _distinct(frontier, n)
+        frontier = [e for e in self._newest(skill) if is_frontier(e.record)]
+        return _distinct(sorted(frontier, key=lambda e: -(e.record.regret or 0.0)), n)
 
     def counterexamples(self, skill: str, n: int) -> list[MemoryRecord]:
         """Return up to n records of the skill that were too easy or too hard, newest first.
 
         The two kinds take turns, so that neither crowds the other out.
         """
-        newest = [r for r in reversed(self._records) if r.skill == skill]
-        easy = _distinct([r for r in newest if r.win_rate > TOO_EASY_ABOVE], n)
-        hard = _distinct([r for r in newest if r.win_rate < TOO_HARD_BELOW], n)
+        newest = self._newest(skill)
+        easy = _distinct((e for e in newest if e.record.win_rate > TOO_EASY_ABOVE), n)
+        hard = _distinct((e for e in newest if e.record.win_rate < TOO_HARD_BELOW), n)
         mixed = [r for i in range(n) for kind in (easy, hard) for r in kind[i : i + 1]]
         return mixed[:n]
 
@@ -125,20 +129,22 @@ class Memory:
 
         Args:
             source: the new code.
-            near: similarity (shared shingles of five tokens) from which code counts as nearly
-                the same; above 1 only the same normalised source counts.
+            near: similarity (shared runs of tokens) from which code counts as nearly the same;
+                above 1 only the same normalised source counts.
         """
         normal = normalise_source(source)
-        shingles = _shingles(normal)
-        for record in reversed(self._records):
-            other = normalise_source(record.source)
-            if normal == other or _jaccard(shingles, _shingles(other)) >= near:
-                return record
+        runs = shingles(normal)
+        for entry in reversed(self._entries):
+            if normal == entry.normal or jaccard(runs, entry.shingles) >= near:
+                return entry.record
         return None
+
+    def _newest(self, skill: str) -> list[_Entry]:
+        return [entry for entry in reversed(self._entries) if entry.record.skill == skill]
 
     def to_state(self) -> dict[str, Any]:
         """Return everything as plain JSON values."""
-        return {"capacity": self.capacity, "records": [asdict(r) for r in self._records]}
+        return {"capacity": self.capacity, "records": [asdict(record) for record in self]}
 
     @classmethod
     def from_state(cls, state: dict[str, Any]) -> Memory:
@@ -149,66 +155,11 @@ class Memory:
         return memory
 
 
-def normalise_source(source: str) -> str:
-    r"""Return code without what does not change its play: layout, comments, docstrings, its name.
-
-    The class's name and its `title` go too. Code that does not parse keeps its words only.
-
-    >>> a = "class AEnv:\n    '''One.'''\n    N = 3  # three"
-    >>> normalise_source(a) == normalise_source("class BEnv:\n  'Two.'\n  N = 3")
-    True
-    """
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return " ".join(source.split())
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef):
-            node.name = "Env" if node.name.endswith("Env") else node.name
-            node.body = [n for n in node.body if not _is_title(n)] or [ast.Pass()]
-        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-            node.body = [n for n in node.body if not _is_text(n)] or [ast.Pass()]
-    return ast.unparse(tree)
-
-
-def source_key(source: str) -> str:
-    """Return the hash of the normalised source: equal for code that plays the same."""
-    return sha256(normalise_source(source).encode()).hexdigest()
-
-
-def _is_text(node: ast.stmt) -> bool:
-    return (
-        isinstance(node, ast.Expr)
-        and isinstance(node.value, ast.Constant)
-        and isinstance(node.value.value, str)
-    )
-
-
-def _is_title(node: ast.stmt) -> bool:
-    return isinstance(node, ast.Assign) and any(
-        isinstance(target, ast.Name) and target.id == "title" for target in node.targets
-    )
-
-
-def _shingles(text: str) -> frozenset[tuple[str, ...]]:
-    tokens = re.findall(r"\w+|[^\w\s]", text)
-    if len(tokens) <= _SHINGLE:
-        return frozenset({tuple(tokens)})
-    return frozenset(tuple(tokens[i : i + _SHINGLE]) for i in range(len(tokens) - _SHINGLE + 1))
-
-
-def _jaccard(a: frozenset[tuple[str, ...]], b: frozenset[tuple[str, ...]]) -> float:
-    return len(a & b) / len(a | b) if a and b else 0.0
-
-
-def _distinct(records: list[MemoryRecord], n: int) -> list[MemoryRecord]:
-    seen: set[str] = set()
-    kept: list[MemoryRecord] = []
-    for record in records:
+def _distinct(entries: Iterable[_Entry], n: int) -> list[MemoryRecord]:
+    """Return the first n records whose normalised sources differ."""
+    kept: dict[str, MemoryRecord] = {}
+    for entry in entries:
         if len(kept) >= n:
             break
-        key = source_key(record.source)
-        if key not in seen:
-            seen.add(key)
-            kept.append(record)
-    return kept
+        kept.setdefault(entry.normal, entry.record)
+    return list(kept.values())

@@ -13,12 +13,13 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from spade_runtime.spec import Finding, ValidationReport
+from spade_train.analysis.duplicates import source_key
 from spade_train.config import RunConfig
 from spade_train.corpus import Corpus
 from spade_train.designer import extract_source
 from spade_train.hints import clean_hint, judge_hint
 from spade_train.ledger import Ledger
-from spade_train.memory import Memory, source_key
+from spade_train.memory import Memory
 from spade_train.policies.base import Generation, Policy, Sampling
 from spade_train.population import Design
 from spade_train.prompts import (

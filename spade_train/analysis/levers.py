@@ -6,6 +6,8 @@ import ast
 
 # Metadata of the contract that is no difficulty of its own.
 _METADATA = frozenset({"version"})
+# A literal such as 1e999 is infinite: no setting of anything.
+LARGEST = 1e15
 
 
 def levers(source: str) -> dict[str, float]:
@@ -45,4 +47,6 @@ def _numbers(node: ast.stmt) -> dict[str, float]:
     if not isinstance(literal, ast.Constant) or type(literal.value) not in (int, float):
         return {}
     number = -literal.value if negative else literal.value  # type: ignore[operator]
+    if abs(number) > LARGEST:  # type: ignore[arg-type]
+        return {}
     return {t.id: number for t in targets if isinstance(t, ast.Name)}  # type: ignore[misc]

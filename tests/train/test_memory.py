@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from spade_train.memory import Memory, MemoryRecord, normalise_source, source_key, verdict
+from spade_train.analysis.duplicates import normalise_source, source_key
+from spade_train.memory import Memory, MemoryRecord, verdict
 
 
 def record(number=0, *, win_rate=0.5, regret=0.1, skill="optimization", source=None, title="t"):
@@ -94,7 +95,9 @@ def test_duplicates_are_recognised_whatever_they_are_called():
 
 def test_normalising_keeps_what_changes_the_play():
     assert normalise_source("x = 1") != normalise_source("x = 2")
-    assert normalise_source("not  python (") == "not python ("
+    assert normalise_source("a = 'x'") == normalise_source('a = "x"')
+    assert normalise_source("a = [\n  'x'\n]") != normalise_source("a = [\n]")
+    assert normalise_source("not  python (") == normalise_source("not python (")
     assert source_key("x=1") == source_key("x = 1\n# one\n")
 
 

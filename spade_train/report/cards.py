@@ -1,0 +1,164 @@
+"""One card an environment: what was designed, joined with how it was played."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from spade_train.analysis.levers import levers
+from spade_train.analysis.played import Played, group_by_design
+from spade_train.report.records import Row, RunRecords, rounded
+
+TEXT_LIMIT = 6000
+
+
+@dataclass(slots=True)
+class Card:
+    """A try of the designer, and the plays of it where it was accepted.
+
+    Attributes:
+        design: the record of `designs.jsonl`.
+        played: what its episodes say, None where it has none.
+        levers: the numbers that set its difficulty.
+        children: positions of the cards in whose prompt it stood.
+        parents: positions of the cards that stood in its prompt.
+    """
+
+    design: Row
+    played: Played | None = None
+    levers: dict[str, float] = field(default_factory=dict)
+    children: list[int] = field(default_factory=list)
+    parents: list[int] = field(default_factory=list)
+
+    @property
+    def accepted(self) -> bool:
+        """Whether the validator accepted it."""
+        return self.design.get("verdict") == "accepted"
+
+    @property
+    def source(self) -> str:
+        """Its code, empty where the designer wrote none."""
+        return self.design.get("source") or ""
+
+    @property
+    def step(self) -> int:
+        """The step that made it."""
+        return int(self.design["step"])
+
+    @property
+    def win_rate(self) -> float | None:
+        """Share of unhinted plays that solved it."""
+        return self.played.win_rate if self.played else None
+
+    @property
+    def regret(self) -> float | None:
+        """Its hint regret."""
+        return self.played.regret.value if self.played and self.played.regret else None
+
+
+def build_cards(records: RunRecords) -> list[Card]:
+    """Return the run's cards in the order of its designs."""
+    cards = [Card(d, levers=levers(d.get("source") or "")) for d in records.designs]
+    made: dict[str, list[tuple[int, int]]] = {}
+    for place, card in enumerate(cards):
+        if card.accepted and card.design.get("sha256"):
+            made.setdefault(card.design["sha256"], []).append((card.step, place))
+    pairing = records.config.get("seed_pairing", "paired")
+    for step, episodes in records.episodes():
+        for sha256, group in group_by_design(episodes).items():
+            index = _maker(made.get(sha256, ()), step)
+            if index is not None:
+                card = cards[index]
+                card.played = card.played or Played()
+                card.played.take(step, group, pairing)
+    _link(cards, made)
+    return cards
+
+
+def _maker(made: Sequence[tuple[int, int]], step: int) -> int | None:
+    """Return the card whose pool was being played at a step: the newest made until then."""
+    place = bisect_right(made, (step, len(made) + 10**9))
+    return made[place - 1][1] if place else None
+
+
+def _link(cards: list[Card], made: dict[str, list[tuple[int, int]]]) -> None:
+    for index, card in enumerate(cards):
+        for sha256 in card.design.get("exemplars") or ():
+            parent = _maker(made.get(str(sha256), ()), card.step)
+            if parent is not None and parent != index:
+                card.parents.append(parent)
+                cards[parent].children.append(index)
+
+
+def shown_episode(episode: Row | Any) -> Row:
+    """Return an episode in the short form that the page draws."""
+    observations = [_cut(_text(o)) for o in episode.get("observations") or ()]
+    messages = _agent_messages(episode.get("messages") or ())
+    actions = [_text(a) for a in episode.get("actions") or ()]
+    rewards = [rounded(reward) for reward in episode.get("rewards") or ()]
+    turns = []
+    for turn in range(max(len(actions), len(messages), len(observations) - 1, 0)):
+        action = actions[turn] if turn < len(actions) else ""
+        message = messages[turn] if turn < len(messages) else ""
+        turns.append(
+            {
+                "a": _cut(action),
+                "m": _cut(message) if message.strip() != action.strip() else "",
+                "r": rewards[turn] if turn < len(rewards) else None,
+                "o": observations[turn + 1] if turn + 1 < len(observations) else "",
+            }
+        )
+    ended = "terminated" if episode.get("terminated") else "truncated"
+    return {
+        "arm": episode["arm"],
+        "seed": episode["seed"],
+        "step": episode.get("step"),
+        "solved": bool(episode.get("solved")),
+        "ret": rounded(episode.get("return")),
+        "end": ended,
+        "fault": _text(episode["fault"]) if episode.get("fault") else "",
+        "first": observations[0] if observations else "",
+        "turns": turns,
+    }
+
+
+def _agent_messages(messages: Sequence[Any]) -> list[str]:
+    """Return the agent's messages as text; of a whole chat only the assistant's count."""
+    chat = all(isinstance(m, dict) and "role" in m for m in messages)
+    own = [m for m in messages if not chat or m["role"] == "assistant"]
+    return [_text(message) for message in own]
+
+
+def _text(value: Any) -> str:
+    """Return a message, an action or a fault as text: calls as `name(argument=value)`."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, dict):
+        if "function" in value and isinstance(value["function"], dict):
+            return _text(value["function"])
+        if "name" in value:
+            return f"{value['name']}({_arguments(value.get('arguments'))})"
+        if "content" in value or "tool_calls" in value:
+            parts = [_text(value.get("content")), _text(value.get("tool_calls"))]
+            return "\n".join(part for part in parts if part)
+        if "code" in value or "kind" in value:
+            return " ".join(str(value[k]) for k in ("code", "kind", "message") if value.get(k))
+    if isinstance(value, list | tuple):
+        return "\n".join(_text(item) for item in value)
+    return str(value)
+
+
+def _arguments(arguments: Any) -> str:
+    if isinstance(arguments, dict):
+        return ", ".join(f"{name}={value!r}" for name, value in arguments.items())
+    return _text(arguments)
+
+
+def _cut(text: str, limit: int = TEXT_LIMIT) -> str:
+    if len(text) <= limit:
+        return text
+    return f"{text[:limit]}\n… {len(text) - limit:,} more characters"
