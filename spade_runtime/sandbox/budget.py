@@ -15,6 +15,8 @@ from pathlib import Path
 SLACK_SECONDS = 0.03
 """A child reports the items of a batch every 5 ms: that and the wake-up are not the call's."""
 _GRANT_STEP_SECONDS = 30.0
+STARVED_FACTOR = 4.0
+"""A starved child, which did nothing wrong, gets this many times the wall clock's backstop."""
 
 
 def cpu_clock(pid: int) -> float:
@@ -51,12 +53,12 @@ class Budget:
         "_look_delay",
         "_look_wall",
         "_wall_mark",
-        "_wall_start",
         "count",
         "cpu_at_start",
         "pid",
         "seconds",
         "wall_seconds",
+        "wall_start",
     )
 
     def __init__(self, pid: int, seconds: float, count: int, wall_factor: float) -> None:
@@ -64,7 +66,7 @@ class Budget:
         self.seconds = seconds
         self.count = count
         self.wall_seconds = seconds * wall_factor
-        self._wall_start = self._wall_mark = time.monotonic()
+        self.wall_start = self._wall_mark = time.monotonic()
         self.cpu_at_start = self._cpu_mark = self._cpu()
         # The first look that found the call slow: run delay is measured from there on, since
         # reading it costs as much as a step.
@@ -79,7 +81,8 @@ class Budget:
             # Nobody uses more processor time than wall time, so the first look can wait.
             return max(1, math.ceil((self.seconds + SLACK_SECONDS - since) * 1000))
         left = self.seconds + SLACK_SECONDS - (self._cpu() - self._cpu_mark)
-        return max(5, math.ceil(min(left, self.wall_seconds - since) * 1000))
+        wall = self.wall_seconds - since
+        return max(5, math.ceil(min(left, wall if wall > 0 else left) * 1000))
 
     def progress(self) -> bool:
         """Note that an item came, so that the next call's time begins.
@@ -126,12 +129,14 @@ class Budget:
         )
 
     def over_wall(self) -> bool:
-        """Whether the wall clock's backstop is reached."""
+        """Whether the wall clock's backstop is reached; it is longer for a starved child."""
         now = time.monotonic()
-        return (
-            now - self._wall_mark >= self.wall_seconds
-            or now - self._wall_start >= self.wall_seconds * self.count
-        )
+        since, total = now - self._wall_mark, now - self.wall_start
+        most, all_most = self.wall_seconds, self.wall_seconds * self.count
+        if since < most and total < all_most:
+            return False
+        over = since >= STARVED_FACTOR * most or total >= STARVED_FACTOR * all_most
+        return over or not self.starved()
 
     def _cpu(self) -> float:
         try:

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 _HELLO_SECONDS = 30.0
 _ACTION_SHOWN = 200
+WORKER_SECONDS = 0.05
+"""A request that takes longer gives its worker's place back, so that hogs block nobody else."""
 
 
 class RawChild:
@@ -81,6 +83,7 @@ class RawChild:
         self._poll.register(hatchling.replies, select.POLLIN)
         self._greeted = False
         self._killed = False
+        self._holds_worker = False
         self._cpu_last = 0.0
         self._cpu_granted = 0.0
         self._printed = ""
@@ -167,11 +170,12 @@ class RawChild:
         Raises:
             BlockingIOError: it would have to wait.
         """
-        if not self._workers.acquire(blocking=blocking):
-            raise BlockingIOError("all workers compute")
         if not self._busy.acquire(blocking=blocking):
-            self._workers.release()
             raise BlockingIOError("the child answers another request")
+        if not self._workers.acquire(blocking=blocking):
+            self._busy.release()
+            raise BlockingIOError("all workers compute")
+        self._holds_worker = True
         try:
             self._must_serve()
             data = order.framed()
@@ -203,6 +207,12 @@ class RawChild:
         self._close()
         self._leave()
         raise fault
+
+    def yield_worker(self) -> None:
+        """Let another request begin while this one still computes."""
+        if self._holds_worker:
+            self._holds_worker = False
+            self._workers.release()
 
     def abandon(self) -> None:
         """Drop a request in mid-reply: the pipe is in no state to go on from, so the child goes."""
@@ -257,9 +267,13 @@ class RawChild:
             poll.register(pending.requests, select.POLLOUT)
         else:
             poll = self._poll
-        if poll.poll(pending.wait_ms()):
+        wait = pending.wait_ms()
+        if self._holds_worker:
+            wait = min(wait, int(WORKER_SECONDS * 1000))
+        if poll.poll(wait):
             pending.pump()
         else:
+            self.yield_worker()
             pending.expire()
 
     def _greet(self) -> None:
@@ -308,8 +322,8 @@ class RawChild:
             self._lease()
 
     def _leave(self) -> None:
+        self.yield_worker()
         self._busy.release()
-        self._workers.release()
 
 
 def _end(nursery: Nursery, hatchling: Hatchling) -> None:

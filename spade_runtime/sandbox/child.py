@@ -108,8 +108,11 @@ class Child:
         size = len(_encode(item))
         if size <= self._reply_bytes + FRAME_MARGIN // 2:
             return msgspec.Raw(_encode(item))
+        return msgspec.Raw(_encode(self._too_large("reply", size)))
+
+    def _too_large(self, phase: str, size: int) -> Raised:
         message = f"the reply is {size} bytes long, and {self._reply_bytes} are allowed"
-        return msgspec.Raw(_encode(Raised("reply", "", message, None, "SPD804")))
+        return Raised(phase, "ReplyTooLarge", message, None, "SPD804")
 
     # --- requests ----------------------------------------------------------------------------
 
@@ -159,8 +162,12 @@ class Child:
                 violations.clear()
             if capture.used:
                 item = self._with_printed(item, phase)
+            size = _weight(item)
+            if size > self._reply_bytes:
+                # Found before it is encoded: that would need the same memory again.
+                item, size = self._too_large(phase, size), 4096
             items.append(item)
-            weight += _weight(item)
+            weight += size
         self._send(nonce, first, True, items)
 
     def _with_printed(self, item: Any, phase: str) -> Any:
@@ -276,12 +283,14 @@ class Child:
 
 
 def _weight(item: Any) -> int:
-    """A generous estimate of an item's encoded size, in bytes."""
-    size = 4096 if isinstance(item, (Raised, Bad)) else 64 + 4 * len(item.printed_tail)
+    """An item's encoded size in bytes, without what it printed and its envelope."""
+    if isinstance(item, (Raised, Bad)):
+        return 4096
+    size = len(item.printed_tail) // 64
     for name in ("observation", "result", "info"):
         value = getattr(item, name, "")
         if isinstance(value, str):
-            size += len(value) if value.isascii() else 4 * len(value)
+            size += len(value) if value.isascii() else len(value.encode())
         elif isinstance(value, bytes):
             size += len(value)
     return size

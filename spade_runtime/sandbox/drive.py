@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import select
+import time
 from collections.abc import Sequence
 from typing import Any
 
 from spade_runtime.errors import EnvFault
-from spade_runtime.sandbox.channel import RawChild
+from spade_runtime.sandbox.channel import WORKER_SECONDS, RawChild
 from spade_runtime.sandbox.orders import Order
 from spade_runtime.sandbox.pending import Pending
 
 _BUSY_SECONDS = 0.002
+_SWEEP_MS = int(WORKER_SECONDS * 1000) + 1
 
 
 def drive(work: Sequence[tuple[RawChild, Order]]) -> list[list[Any] | EnvFault]:
@@ -31,10 +33,22 @@ def drive(work: Sequence[tuple[RawChild, Order]]) -> list[list[Any] | EnvFault]:
     waiting = [place for place, (_, order) in enumerate(work) if order.count][::-1]
     running: dict[int, tuple[int, Pending]] = {}
     poll = select.poll()
+    swept = time.monotonic()
     try:
         while waiting or running:
             _fill(work, waiting, running, results, poll)
-            for descriptor in _ready(running, poll):
+            ready = [one for one in _events(running, poll) if running[one][1].pump()]
+            if time.monotonic() - swept > WORKER_SECONDS:
+                # Requests that take this long no longer keep others from beginning.
+                for place, _ in running.values():
+                    work[place][0].yield_worker()
+                swept = time.monotonic()
+                ready += [
+                    one
+                    for one, (_, pending) in running.items()
+                    if one not in ready and pending.expire()
+                ]
+            for descriptor in ready:
                 place, pending = running.pop(descriptor)
                 poll.unregister(descriptor)
                 results[place] = _finished(*work[place], pending)
@@ -84,15 +98,9 @@ def _write_out(pending: Pending) -> None:
         pending.expire()
 
 
-def _ready(running: dict[int, tuple[int, Pending]], poll: Any) -> list[int]:
-    """Descriptors whose request is settled now."""
-    if not running:
-        return []
-    wait = min(pending.wait_ms() for _, pending in running.values())
-    events = poll.poll(wait)
-    if events:
-        return [descriptor for descriptor, _ in events if running[descriptor][1].pump()]
-    return [descriptor for descriptor, (_, pending) in running.items() if pending.expire()]
+def _events(running: dict[int, tuple[int, Pending]], poll: Any) -> list[int]:
+    """Descriptors that have something to read, after a wait of at most a sweep."""
+    return [descriptor for descriptor, _ in poll.poll(_SWEEP_MS)] if running else []
 
 
 def _finished(child: RawChild, order: Order, pending: Pending) -> list[Any] | EnvFault:
@@ -121,14 +129,14 @@ async def run_async(child: RawChild, order: Order) -> list[Any]:
     try:
         pending.send()
         while not pending.settled:
-            await _event(loop, pending)
+            await _event(loop, child, pending)
     except BaseException:
         child.abandon()
         raise
     return child.finish(order, pending)
 
 
-async def _event(loop: asyncio.AbstractEventLoop, pending: Pending) -> None:
+async def _event(loop: asyncio.AbstractEventLoop, child: RawChild, pending: Pending) -> None:
     """Wait until a pipe is ready or the time is up, and take what there is."""
     ready: asyncio.Future[None] = loop.create_future()
 
@@ -140,9 +148,10 @@ async def _event(loop: asyncio.AbstractEventLoop, pending: Pending) -> None:
     if pending.writing:
         loop.add_writer(pending.requests, wake)
     try:
-        await asyncio.wait_for(ready, pending.wait_ms() / 1000)
+        await asyncio.wait_for(ready, min(pending.wait_ms() / 1000, WORKER_SECONDS))
         pending.pump()
     except TimeoutError:
+        child.yield_worker()
         pending.expire()
     finally:
         loop.remove_reader(pending.replies)

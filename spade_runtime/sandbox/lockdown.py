@@ -7,6 +7,7 @@ forbids all the calls before it.
 
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
 import signal
@@ -60,8 +61,9 @@ class Plan:
 def keep_only(request: int, reply: int, ruleset: int) -> None:
     """Leave nothing open but the two pipes (at 3 and 4) and the ruleset (at 5)."""
     # First out of the way, so that no target number is also a source.
-    spare = [os.dup2(source, 64 + place) for place, source in enumerate((request, reply))]
-    spare_ruleset = os.dup2(ruleset, 66) if ruleset >= 0 else -1
+    free = _RULESET_FD + 1
+    spare = [fcntl.fcntl(source, fcntl.F_DUPFD, free) for source in (request, reply)]
+    spare_ruleset = fcntl.fcntl(ruleset, fcntl.F_DUPFD, free) if ruleset >= 0 else -1
     os.dup2(spare[0], REQUEST_FD)
     os.dup2(spare[1], REPLY_FD)
     if spare_ruleset >= 0:

@@ -70,6 +70,7 @@ class Nursery:
         preload: name of a preload set.
         memory_mib: what a child kept ready may use.
         ready: children to keep ready.
+        uids: children that may live at once, each with its own uid where the pool runs as root.
 
     Raises:
         HostError: the zygote did not start.
@@ -84,6 +85,7 @@ class Nursery:
         preload: str,
         memory_mib: int,
         ready: int = 1,
+        uids: int = _UID_BLOCK,
     ) -> None:
         # Reentrant: a child that Python collects is forgotten from wherever that happens.
         self._lock = threading.RLock()
@@ -109,18 +111,21 @@ class Nursery:
                 start_new_session=True,
             )
         try:
-            report = self._configure(layers, program, preload)
+            report = self._configure(layers, program, preload, uids)
         except BaseException:
             self.close()
             raise
         self.facilities = Facilities(**report["facilities"])
         self.missing: list[str] = report["missing"]
 
-    def _configure(self, layers: frozenset[str], program: bytes, preload: str) -> dict[str, Any]:
+    def _configure(
+        self, layers: frozenset[str], program: bytes, preload: str, uids: int
+    ) -> dict[str, Any]:
         config = {
             "layers": sorted(layers),
             "program": program.hex(),
             "preload": preload,
+            "uids": min(uids, _UID_BLOCK),
             "uid_base": _UID_FIRST + secrets.randbelow(_UID_BLOCKS) * _UID_BLOCK,
         }
         self._socket.settimeout(START_SECONDS)
@@ -145,6 +150,11 @@ class Nursery:
     def alive(self) -> bool:
         """Whether the zygote still runs."""
         return not self._closed and self._process.poll() is None
+
+    @property
+    def process_id(self) -> int:
+        """Pid of the outermost process, which everything else descends from."""
+        return self._process.pid
 
     def take(self, memory_mib: int) -> Hatchling:
         """Give out a child that nobody used; one more is ordered in its place.
@@ -222,10 +232,19 @@ class Nursery:
             return
         self._ordered -= 1
         if letter != SPAWN:
-            raise HostError(f"the sandbox could not fork a child: {os.strerror(status)}")
+            why = os.strerror(status) if status else "too many live; close sessions that are done"
+            raise HostError(f"the sandbox could not fork a child: {why}")
         descriptors = array("i")
         for _, _, packed in ancillary:
-            descriptors.frombytes(packed)
+            descriptors.frombytes(packed[: len(packed) - len(packed) % descriptors.itemsize])
+        if len(descriptors) != 3:
+            for descriptor in descriptors:
+                os.close(descriptor)
+            self._send(FORGET, inner)
+            raise HostError(
+                "this process has no descriptors left for another child; raise the limit "
+                "(ulimit -n) or close sessions that are done"
+            )
         pidfd, requests, replies = descriptors
         os.set_blocking(requests, False)
         os.set_blocking(replies, False)

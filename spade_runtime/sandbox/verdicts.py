@@ -17,7 +17,7 @@ from spade_runtime.errors import (
     HostStarved,
     IsolationUnavailable,
 )
-from spade_runtime.sandbox.budget import Budget
+from spade_runtime.sandbox.budget import STARVED_FACTOR, Budget
 from spade_runtime.sandbox.exchange import WireViolation
 from spade_runtime.sandbox.lockdown import LOCKDOWN_FAILED, STEPS
 
@@ -34,8 +34,8 @@ def overdue(budget: Budget) -> EnvFault | HostError:
         )
     if budget.starved():
         return HostStarved(
-            f"the child was runnable for {budget.wall_seconds:g} s but got no processor; "
-            "run fewer things at once"
+            "the child was ready to compute but the machine gave it no processor for "
+            f"{STARVED_FACTOR * budget.wall_seconds:g} s; run fewer things at once"
         )
     return EnvTimeout(
         f"it did not come back within {budget.wall_seconds:g} s although it was not computing: "

@@ -7,7 +7,7 @@ of five bytes: a letter and a number.
 
     S memory   fork a child with so many MiB; answers "S" + pid with three descriptors
     R pid      answers "R" + pid + wait status once the child has ended
-    K pid      forget the child; it is reaped without an answer
+    K pid      end the child and forget it; it is reaped without an answer
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from __future__ import annotations
 import gc
 import json
 import os
+import resource
 import select
 import signal
 import sys
@@ -41,7 +42,6 @@ _NAMESPACES = (
     ("uts", kernel.CLONE_NEWUTS),
 )
 _TRIAL_MEMORY = 1 << 40
-_UIDS = 4096
 
 
 class Zygote:
@@ -51,14 +51,14 @@ class Zygote:
         control: the SEQPACKET socket to the trainer (a `_socket.socket`).
         trainer: pidfd of the trainer, so that its end is seen even where others hold its socket.
         plan: what children put on.
-        uid_base: first of the uids that children get.
+        uids: what children get, each its own; as many may live at once.
     """
 
-    def __init__(self, control: Any, trainer: int, plan: Plan, uid_base: int) -> None:
+    def __init__(self, control: Any, trainer: int, plan: Plan, uids: range) -> None:
         self._control = control
         self._trainer = trainer
         self._plan = plan
-        self._uids = list(range(uid_base, uid_base + _UIDS))
+        self._uids = list(uids)
         self._children: dict[int, tuple[int, int]] = {}
         self._watched: dict[int, int] = {}
         self._asked: set[int] = set()
@@ -88,9 +88,11 @@ class Zygote:
             if letter == REPORT:
                 self._control.send(STATUS.pack(REPORT, number, 0))
         else:
+            pidfd = self._children[number][0]
             if letter == REPORT:
                 self._asked.add(number)
-            pidfd = self._children[number][0]
+            else:
+                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
             if pidfd not in self._watched:
                 self._watched[pidfd] = number
                 self._poll.register(pidfd, select.POLLIN)
@@ -277,6 +279,12 @@ def _ignore_terminal() -> None:
         signal.signal(kind, signal.SIG_IGN)
 
 
+def _raise_descriptors() -> None:
+    # One pidfd for each live child, and the four ends of two pipes for a moment.
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+
+
 def main(control_fd: int) -> None:
     """Start up, report, and serve.
 
@@ -288,6 +296,7 @@ def main(control_fd: int) -> None:
     control = _socket.socket(fileno=control_fd)
     trainer = os.pidfd_open(os.getppid())
     _ignore_terminal()
+    _raise_descriptors()
     try:
         config = json.loads(control.recv(CONFIG_BYTES_MAX))
         layers = set(config["layers"])
@@ -306,5 +315,6 @@ def main(control_fd: int) -> None:
     except Exception as problem:
         control.send(json.dumps({"error": f"{type(problem).__name__}: {problem}"}).encode())
         sys.exit(1)
-    Zygote(control, trainer, plan, config["uid_base"]).serve()
+    first = config["uid_base"]
+    Zygote(control, trainer, plan, range(first, first + config["uids"])).serve()
     os._exit(0)
