@@ -6,15 +6,15 @@ whether it was solved (contract.md section 1). A round of a group is one message
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from copy import deepcopy
-from typing import Any, NamedTuple
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from spade_runtime import checks
 from spade_runtime.arguments import ArgumentChecker
 from spade_runtime.authoring import boxed
 from spade_runtime.errors import EnvFault, EnvViolation, EpisodeOver, HostError, UsageError
 from spade_runtime.messages import message_text, visible
+from spade_runtime.sandbox.book import Book, ResetResult, StepResult
 from spade_runtime.sandbox.channel import RawChild
 from spade_runtime.sandbox.herd import Herd
 from spade_runtime.sandbox.toolrounds import (
@@ -26,51 +26,26 @@ from spade_runtime.sandbox.toolrounds import (
 )
 from spade_runtime.spec import EnvSpec, ToolSpec
 
+__all__ = ["SEED_END", "Ask", "EnvSession", "ResetResult", "StepResult", "T", "Talk"]
+
 SEED_END = 1 << 31
 Child = RawChild | Herd
 
 
-class ResetResult(NamedTuple):
-    """What a `reset` gives: the first observation, and `info` with the runtime's part in it."""
+class Ask(NamedTuple):
+    """One request that a call needs: what of `spade_runtime.sandbox.orders`, for which slots."""
 
-    observation: str
-    info: dict[str, Any]
-
-
-class StepResult(NamedTuple):
-    """What a `step` gives; Gymnasium's five values."""
-
-    observation: str
-    reward: float
-    terminated: bool
-    truncated: bool
-    info: dict[str, Any]
+    phase: str
+    slots: list[int]
+    values: Sequence[Any]
 
 
-class Play:
-    """One instance's episode, as the parent counts it.
+T = TypeVar("T")
+Talk = Generator[Ask, list[Any], T]
+"""A call of a session that is not run yet: it yields requests and wants their replies.
 
-    Attributes:
-        limit: agent messages after which the parent truncates.
-        turns: instructions of a tool-use environment.
-        turn: agent messages so far.
-        completed: user turns completed so far.
-        over: the episode has ended.
-    """
-
-    __slots__ = ("completed", "limit", "over", "turn", "turns")
-
-    def __init__(self, limit: int, turns: list[str]) -> None:
-        self.limit = limit
-        self.turns = turns
-        self.turn = 0
-        self.completed = 0
-        self.over = False
-
-    @property
-    def credit(self) -> float:
-        """Share of the user's turns completed."""
-        return self.completed / len(self.turns) if self.turns else 0.0
+`spade_runtime.sandbox.together` runs the talks of several sessions side by side.
+"""
 
 
 class EnvSession:
@@ -100,20 +75,17 @@ class EnvSession:
         self.instances = child.instances
         self.isolation = child.isolation
         self.tools: list[ToolSpec] = list(spec.tools)
-        self.faults: list[EnvFault | None] = [None] * child.instances
         self._child = child
         self._reopen = reopen
         self._closed = False
-        self._plays: list[Play | None] = [None] * child.instances
+        self._book = Book(spec, child.limits, child.instances)
+        self.faults = self._book.faults
         self._is_game = spec.kind == "game"
         self._answers = spec.dialect == "published"
         try:
             self._checker = ArgumentChecker(self.tools)
         except ValueError as problem:
             raise EnvViolation(f"a tool's schema can't be used: {problem}", code="SPD501") from None
-        self._tools_info = [
-            {"type": "function", "function": tool.model_dump()} for tool in self.tools
-        ]
 
     def reset(
         self,
@@ -133,6 +105,16 @@ class EnvSession:
             UsageError: wrong number of seeds, a seed out of range, or an unknown slot.
             HostError: the machine is at fault.
         """
+        return self._run(self.resetting(seeds, slots=slots, max_turns=max_turns))
+
+    def resetting(
+        self,
+        seeds: Sequence[int],
+        *,
+        slots: Sequence[int] | None = None,
+        max_turns: int | None = None,
+    ) -> Talk[list[ResetResult]]:
+        """`reset` as a talk."""
         chosen = self._slots(slots, seeds, "seeds")
         for seed in seeds:
             if type(seed) is not int or not 0 <= seed < SEED_END:
@@ -141,10 +123,11 @@ class EnvSession:
             raise UsageError(f"max_turns is at least 1, not {max_turns}")
         limit = min(self.spec.max_turns, max_turns or self.spec.max_turns)
         for slot in chosen:
-            self.faults[slot] = None
-            self._plays[slot] = None
-        replies = self._ask(chosen, lambda child: child.reset(chosen, list(seeds)), fresh=True)
-        return [self._begun(slot, raw, limit) for slot, raw in zip(chosen, replies, strict=True)]
+            self._book.forget(slot)
+        replies = yield Ask("reset", chosen, list(seeds))
+        return [
+            self._book.begun(slot, raw, limit) for slot, raw in zip(chosen, replies, strict=True)
+        ]
 
     def step(
         self, messages: Sequence[Any], *, slots: Sequence[int] | None = None
@@ -161,13 +144,18 @@ class EnvSession:
             EpisodeOver: a slot's episode has ended, or none was begun.
             HostError: the machine is at fault.
         """
+        return self._run(self.stepping(messages, slots=slots))
+
+    def stepping(
+        self, messages: Sequence[Any], *, slots: Sequence[int] | None = None
+    ) -> Talk[list[StepResult]]:
+        """`step` as a talk."""
         chosen = self._playing(slots, messages, "messages")
         if self._is_game:
-            return self._step_games(chosen, [self._action(message) for message in messages])
-        return self._step_tools(
-            chosen,
-            [understood(message, self._checker, answers=self._answers) for message in messages],
-        )
+            actions = [self._action(message) for message in messages]
+            return (yield from self._step_games(chosen, actions))
+        rounds = [understood(one, self._checker, answers=self._answers) for one in messages]
+        return (yield from self._step_tools(chosen, rounds))
 
     def act(
         self, actions: Sequence[Any], *, slots: Sequence[int] | None = None
@@ -182,16 +170,20 @@ class EnvSession:
             UsageError: as `step`.
             EpisodeOver: as `step`.
         """
+        return self._run(self.acting(actions, slots=slots))
+
+    def acting(
+        self, actions: Sequence[Any], *, slots: Sequence[int] | None = None
+    ) -> Talk[list[StepResult]]:
+        """`act` as a talk."""
         chosen = self._playing(slots, actions, "actions")
-        if self._is_game:
-            for action in actions:
-                if not isinstance(action, str):
-                    raise UsageError(f"an action of a game is text, not {action!r:.80}")
-            return self._step_games(chosen, [message_text(action) for action in actions])
-        return self._step_tools(
-            chosen,
-            [replayed(action, self._checker, answers=self._answers) for action in actions],
-        )
+        if not self._is_game:
+            rounds = [replayed(one, self._checker, answers=self._answers) for one in actions]
+            return (yield from self._step_tools(chosen, rounds))
+        for action in actions:
+            if not isinstance(action, str):
+                raise UsageError(f"an action of a game is text, not {action!r:.80}")
+        return (yield from self._step_games(chosen, [message_text(one) for one in actions]))
 
     def solution(self, *, slots: Sequence[int] | None = None) -> list[list[Any] | None]:
         """The reference solution of each slot's present state, as actions for `act`.
@@ -202,19 +194,18 @@ class EnvSession:
         """
         chosen = self._playing(slots, None, "slots")
         found: list[list[Any] | None] = []
-        for slot, raw in zip(chosen, self._ask(chosen, lambda c: c.solution(chosen)), strict=True):
+        for slot, raw in zip(chosen, self.ask(Ask("solution", chosen, ())), strict=True):
             try:
                 steps = checks.solution(raw, self.spec)
             except EnvFault as fault:
-                self._fail(slot, fault)
+                self._book.fail(slot, fault)
                 steps = None
             found.append(steps if self._is_game or steps is None else _messages(steps))
         return found
 
     def running(self, slot: int) -> bool:
         """Whether a slot's episode has begun and not ended."""
-        play = self._plays[slot]
-        return play is not None and not play.over
+        return self._book.running(slot)
 
     @property
     def cpu_seconds(self) -> float:
@@ -244,45 +235,28 @@ class EnvSession:
             return text.strip()
         return found if self.spec.dialect == "contract" else f"\\boxed{{{found}}}"
 
-    def _step_games(self, chosen: list[int], actions: list[str]) -> list[StepResult]:
-        replies = self._ask(chosen, lambda child: child.step(chosen, actions))
+    def _step_games(self, chosen: list[int], actions: list[str]) -> Talk[list[StepResult]]:
+        replies = yield Ask("step", chosen, actions)
         return [
-            self._moved(slot, raw, action)
+            self._book.moved(slot, raw, action)
             for slot, raw, action in zip(chosen, replies, actions, strict=True)
         ]
 
-    def _moved(self, slot: int, raw: Any, action: str) -> StepResult:
-        play = self._play(slot)
-        play.turn += 1
-        try:
-            step = checks.transition(raw, self.spec, self._child.limits)
-        except EnvFault as fault:
-            return self._faulted(slot, fault, action)
-        truncated = not step.terminated and (step.truncated or play.turn >= play.limit)
-        play.over = step.terminated or truncated
-        info = step.info
-        info["spade"] = {
-            "turn": play.turn,
-            "solved": checks.is_solved(step, self.spec),
-            "fault": None,
-            "action": action,
-        }
-        return StepResult(step.observation, step.reward, step.terminated, truncated, info)
-
     # --- tool use ----------------------------------------------------------------------------
 
-    def _step_tools(self, chosen: list[int], rounds: list[Round]) -> list[StepResult]:
+    def _step_tools(self, chosen: list[int], rounds: list[Round]) -> Talk[list[StepResult]]:
         for slot, one in zip(chosen, rounds, strict=True):
-            play = self._play(slot)
+            play = self._book.play(slot)
             one.begin(slot, play.turns, play.completed)
-        play_rounds(rounds, self._run_tools)
-        return [self._answered(slot, one) for slot, one in zip(chosen, rounds, strict=True)]
-
-    def _run_tools(self, slots: list[int], calls: list[tuple[str, bytes, int]]) -> list[Any]:
-        return [
-            self._checked_tool(raw)
-            for raw in self._ask(slots, lambda child: child.tool(slots, calls))
-        ]
+        running = play_rounds(rounds)
+        calls = next(running, None)
+        while calls is not None:
+            replies = yield Ask("tool", *calls)
+            try:
+                calls = running.send([self._checked_tool(raw) for raw in replies])
+            except StopIteration:
+                calls = None
+        return [self._book.answered(slot, one) for slot, one in zip(chosen, rounds, strict=True)]
 
     def _checked_tool(self, raw: Any) -> tuple[str, bool] | EnvFault:
         try:
@@ -290,83 +264,44 @@ class EnvSession:
         except EnvFault as fault:
             return fault
 
-    def _answered(self, slot: int, one: Round) -> StepResult:
-        play = self._play(slot)
-        play.turn += 1
-        play.completed = one.completed
-        if one.fault is not None:
-            return self._faulted(slot, one.fault, one.actions)
-        terminated = play.completed == len(play.turns)
-        truncated = not terminated and play.turn >= play.limit
-        play.over = terminated or truncated
-        spade = {
-            "turn": play.turn,
-            "credit": play.credit,
-            "solved": terminated,
-            "fault": None,
-            "action": one.actions,
-        }
-        reward = 1.0 if terminated else 0.0
-        return StepResult(one.observation(), reward, terminated, truncated, {"spade": spade})
-
     # --- both --------------------------------------------------------------------------------
 
-    def _begun(self, slot: int, raw: Any, limit: int) -> ResetResult:
+    def _run(self, talk: Talk[T]) -> T:
+        """Run one call with this session's own child."""
         try:
-            start = checks.beginning(raw, self.spec, self._child.limits)
-        except EnvFault as fault:
-            self._fail(slot, fault)
-            return ResetResult("", {"spade": self._notes(slot, fault)})
-        self._plays[slot] = Play(limit, start.turns)
-        info = start.info
-        info["spade"] = self._notes(slot, None)
-        return ResetResult(start.observation, info)
+            ask = next(talk)
+            while True:
+                ask = talk.send(self.ask(ask))
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
 
-    def _notes(self, slot: int, fault: EnvFault | None) -> dict[str, Any]:
-        play = self._plays[slot]
-        notes: dict[str, Any] = {
-            "turn": play.turn if play else 0,
-            "solved": False,
-            "fault": None if fault is None else fault_notes(fault),
-        }
-        if not self._is_game:
-            notes["credit"] = play.credit if play else 0.0
-            notes["tools"] = deepcopy(self._tools_info)
-        return notes
-
-    def _faulted(self, slot: int, fault: EnvFault, action: Any) -> StepResult:
-        self._fail(slot, fault)
-        play = self._play(slot)
-        spade: dict[str, Any] = {"turn": play.turn, "solved": False, "fault": fault_notes(fault)}
-        if not self._is_game:
-            spade["credit"] = play.credit
-        spade["action"] = action
-        return StepResult("", 0.0, False, True, {"spade": spade})
-
-    def _fail(self, slot: int, fault: EnvFault) -> None:
-        self.faults[slot] = fault
-        play = self._plays[slot]
-        if play is not None:
-            play.over = True
-
-    def _play(self, slot: int) -> Play:
-        play = self._plays[slot]
-        assert play is not None
-        return play
-
-    def _ask(
-        self, chosen: list[int], call: Callable[[Child], list[Any]], *, fresh: bool = False
-    ) -> list[Any]:
-        """One request for several slots; a child that is lost gives its fault to each of them."""
+    def ask(self, ask: Ask) -> list[Any]:
+        """Send one request and wait; a child that is lost gives its fault to every slot."""
         try:
-            if fresh:
-                self._revive()
-            return list(call(self._child))
+            child = self.child_for(ask)
+            if ask.phase == "solution":
+                return list(child.solution(ask.slots))
+            return list(getattr(child, ask.phase)(ask.slots, ask.values))
         except EnvFault as fault:
-            for slot, play in enumerate(self._plays):
-                if play is not None and not play.over and slot not in chosen:
-                    self._fail(slot, fault)
-            return [fault] * len(chosen)
+            return self.lost(ask, fault)
+
+    def child_for(self, ask: Ask) -> Child:
+        """The child to send a request to; a `reset` gets a fresh one where it was lost.
+
+        Raises:
+            EnvFault: the class does not load again.
+            HostError: the machine is at fault.
+        """
+        if ask.phase == "reset":
+            self._revive()
+        return self._child
+
+    def lost(self, ask: Ask, fault: EnvFault) -> list[Any]:
+        """Note that the child is gone, and give the replies to the request that it left open."""
+        for slot, play in enumerate(self._book.plays):
+            if play is not None and not play.over and slot not in ask.slots:
+                self._book.fail(slot, fault)
+        return [fault] * len(ask.slots)
 
     def _revive(self) -> None:
         """Start a fresh child in the place of a lost one; instances that still ran are over."""
@@ -376,7 +311,7 @@ class EnvSession:
             if isinstance(self._child.fault, HostError):
                 raise self._child.fault
             raise UsageError("the child is gone; open the environment again") from self._child.fault
-        for play in self._plays:
+        for play in self._book.plays:
             if play is not None:
                 play.over = True
         self._child = self._reopen()
@@ -404,14 +339,11 @@ class EnvSession:
         chosen = self._slots(slots, values, what)
         for slot in chosen:
             if not self.running(slot):
-                why = "has ended" if self._plays[slot] or self.faults[slot] else "was not begun"
+                why = (
+                    "has ended" if self._book.plays[slot] or self.faults[slot] else "was not begun"
+                )
                 raise EpisodeOver(f"the episode in slot {slot} {why}; call reset first")
         return chosen
-
-
-def fault_notes(fault: EnvFault) -> dict[str, str]:
-    """A fault as `info["spade"]["fault"]` gives it."""
-    return {"kind": fault.kind, "code": fault.code, "message": str(fault)}
 
 
 def _messages(turns: list[list[tuple[str, Any]]]) -> list[list[dict[str, Any]]]:

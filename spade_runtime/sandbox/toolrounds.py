@@ -7,7 +7,7 @@ in a single request.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Generator, Mapping
 from typing import Any
 
 from spade_runtime.arguments import ArgumentChecker
@@ -28,7 +28,8 @@ NEW_INSTRUCTION = "not run: new instruction"
 ALL_DONE = "All instructions are done."
 
 Checked = ParsedCall | CallError
-RunTools = Callable[[list[int], list[tuple[str, bytes, int]]], list[Any]]
+Calls = tuple[list[int], list[tuple[str, bytes, int]]]
+Reply = tuple[str, bool] | EnvFault
 
 
 class Round:
@@ -73,7 +74,7 @@ class Round:
                 return item.name, arguments.encode(), self.completed
         return None
 
-    def take(self, reply: tuple[str, bool] | EnvFault) -> None:
+    def take(self, reply: Reply) -> None:
         """Take the result of the call that ran, and reveal the next instruction where it is due."""
         if isinstance(reply, EnvFault):
             self.fault = reply
@@ -101,18 +102,20 @@ class Round:
         return text if self._revealed is None else f"{text}\n\n{self._revealed}"
 
 
-def play_rounds(messages: list[Round], run: RunTools) -> None:
+def play_rounds(messages: list[Round]) -> Generator[Calls, list[Reply], None]:
     """Run the calls of several instances' messages, one call of each instance at a time.
 
     Args:
         messages: one for each instance.
-        run: sends one request for several slots and gives `(result, done)` or a fault for each.
+
+    Yields:
+        The calls of one request, by slot; it wants `(result, done)` or a fault for each sent back.
     """
     while True:
         waiting = [(one, call) for one in messages if (call := one.next_call()) is not None]
         if not waiting:
             return
-        replies = run([one.slot for one, _ in waiting], [call for _, call in waiting])
+        replies = yield [one.slot for one, _ in waiting], [call for _, call in waiting]
         for (one, _), reply in zip(waiting, replies, strict=True):
             one.take(reply)
 

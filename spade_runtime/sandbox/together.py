@@ -1,0 +1,65 @@
+"""Calls of several sessions side by side: their children compute at the same time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from spade_runtime.errors import EnvFault
+from spade_runtime.sandbox import orders
+from spade_runtime.sandbox.channel import RawChild
+from spade_runtime.sandbox.drive import drive
+from spade_runtime.sandbox.session import Ask, EnvSession, T, Talk
+
+
+def together(talks: Sequence[tuple[EnvSession, Talk[T]]]) -> list[T]:
+    """Run one call of each session, all requests of a round at once.
+
+    Args:
+        talks: sessions, each with a call made by its `resetting`, `stepping` or `acting`.
+
+    Returns:
+        What each call returns, in order.
+
+    Raises:
+        UsageError: a call can't be made as it was asked; nothing has been sent then.
+        EpisodeOver: as for `EnvSession.step`.
+        HostError: the machine is at fault.
+
+    Example:
+        >>> # together([(a, a.stepping(["left", "right"])), (b, b.stepping(["up"]))])
+    """
+    results: dict[int, T] = {}
+    asks = {place: next(talk) for place, (_, talk) in enumerate(talks)}
+    while asks:
+        replies = _ask([(talks[place][0], ask) for place, ask in asks.items()])
+        following: dict[int, Ask] = {}
+        for place, reply in zip(asks, replies, strict=True):
+            try:
+                following[place] = talks[place][1].send(reply)
+            except StopIteration as end:
+                results[place] = end.value
+        asks = following
+    return [results[place] for place in range(len(talks))]
+
+
+def _ask(round_: Sequence[tuple[EnvSession, Ask]]) -> list[list[Any]]:
+    replies: list[list[Any]] = [[] for _ in round_]
+    places: list[int] = []
+    work: list[tuple[RawChild, orders.Order]] = []
+    for place, (session, ask) in enumerate(round_):
+        try:
+            child = session.child_for(ask)
+        except EnvFault as fault:
+            replies[place] = session.lost(ask, fault)
+            continue
+        if isinstance(child, RawChild):
+            make: Any = getattr(orders, ask.phase)
+            places.append(place)
+            work.append((child, make(child.limits, ask.slots, ask.values)))
+        else:
+            replies[place] = session.ask(ask)
+    for place, found in zip(places, drive(work), strict=True):
+        session, ask = round_[place]
+        replies[place] = session.lost(ask, found) if isinstance(found, EnvFault) else found
+    return replies
