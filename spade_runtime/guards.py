@@ -15,14 +15,16 @@ from typing import Any
 from spade_runtime.curated import words
 from spade_runtime.entropy import Entropy
 
-# Attributes of frames, code, generators, coroutines and tracebacks, and a few that evaluate text.
+# Attributes of frames, code, generators, coroutines and tracebacks, and methods of library classes
+# that evaluate text, reach memory, or read another module's names (`Enum._convert_`).
 INTERNAL_ATTRIBUTES = frozenset(
     words(
         "tb_frame tb_next tb_lasti f_back f_builtins f_code f_generator f_globals f_locals "
         "f_trace f_lasti gi_frame gi_code gi_yieldfrom gi_running gi_suspended cr_await cr_frame "
         "cr_code cr_origin ag_await ag_frame ag_code co_code co_consts co_names co_filename "
         "co_varnames co_freevars co_cellvars func_globals func_code mro _evaluate from_callable "
-        "tofile ctypes"
+        "tofile ctypes _convert_ _create_ _find_new_ _find_data_type_ _find_data_repr_ "
+        "_get_mixins_ _check_for_existing_members_"
     )
 )
 # Attributes whose meaning depends on the object, so that reading them goes through a guard.

@@ -9,6 +9,7 @@ from __future__ import annotations
 import calendar
 import datetime
 import random
+import statistics
 import sys
 import time
 import uuid
@@ -42,6 +43,7 @@ def replacements(entropy: Entropy) -> dict[str, Callable[[], Mapping[str, Any]]]
         "time": lambda: time_names(entropy),
         "datetime": lambda: datetime_names(entropy),
         "uuid": lambda: uuid_names(entropy),
+        "statistics": lambda: statistics_names(entropy),
         "numpy.random": lambda: numpy_random_names(entropy),
     }
 
@@ -207,6 +209,16 @@ def uuid_names(entropy: Entropy) -> dict[str, Any]:
         return uuid.UUID(fields=fields, version=1)
 
     return {"uuid4": uuid4, "uuid1": uuid1, "getnode": lambda: _NODE}
+
+
+def statistics_names(entropy: Entropy) -> dict[str, Any]:
+    """`statistics`: samples of a normal distribution from the instance's generator."""
+
+    class NormalDist(statistics.NormalDist):
+        def samples(self, n: int, *, seed: Any = None) -> list[float]:  # type: ignore[override]
+            return super().samples(n, seed=entropy.current.fresh() if seed is None else seed)
+
+    return {"NormalDist": NormalDist}
 
 
 def numpy_random_names(entropy: Entropy) -> dict[str, Any]:

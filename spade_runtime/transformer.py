@@ -270,6 +270,17 @@ class EnvTransformer(Walker):
         self.bind(node, node.rest)
         return self.node_contents_visit(node)
 
+    def visit_MatchValue(self, node: ast.MatchValue) -> Any:
+        """Check a dotted value; it is only compared, and a pattern can hold no call of a guard."""
+        node.value = self._dotted(node.value)
+        return node
+
+    def _dotted(self, node: ast.expr) -> Any:
+        if type(node) is ast.Attribute and node.attr in GUARDED_ATTRIBUTES:
+            self.node_contents_visit(node)
+            return node
+        return self.visit(node) if type(node) is not ast.Constant else node
+
     def visit_MatchClass(self, node: ast.MatchClass) -> Any:
         """Check the attributes that a class pattern reads."""
         for name in node.kwd_attrs:
@@ -277,7 +288,10 @@ class EnvTransformer(Walker):
                 self.found("SPD103", node, f"a class pattern may not read the attribute {name!r}")
         if node.patterns:
             self._positional.append(node)
-        return self.node_contents_visit(node)
+        node.cls = self._dotted(node.cls)
+        for pattern in (*node.patterns, *node.kwd_patterns):
+            self.visit(pattern)
+        return node
 
     # Imports
 

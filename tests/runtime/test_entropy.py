@@ -10,7 +10,7 @@ from spade_runtime.entropy import CLOCK_START_NS, Entropy, derive
 from spade_runtime.views import namespace
 
 PROGRAM = """
-import random, time, uuid, datetime, math
+import random, time, uuid, datetime, statistics
 def draw():
     return [
         random.random(), random.randint(1, 10**9), random.sample(range(99), 5), random.gauss(0, 1),
@@ -20,6 +20,7 @@ def draw():
         time.ctime(), time.localtime().tm_hour, str(datetime.datetime.now()),
         str(datetime.date.today()), str(datetime.datetime.now(datetime.timezone.utc)),
         str(uuid.uuid4()), str(uuid.uuid1()), uuid.getnode(),
+        statistics.NormalDist(0, 1).samples(2),
     ]
 """
 

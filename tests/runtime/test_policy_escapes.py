@@ -3,10 +3,15 @@
 # Snippets of code stand on one line each.
 # ruff: noqa: E501
 
+import builtins
+import contextlib
+import types
+
 import pytest
 
+from spade_runtime.curated import MODULES
 from spade_runtime.entropy import Entropy
-from spade_runtime.guards import PolicyViolation
+from spade_runtime.guards import PolicyViolation, refused_attribute
 from spade_runtime.policy import check, compile_checked
 from spade_runtime.views import namespace
 
@@ -81,6 +86,7 @@ STATIC = {
     "get_type_hints": ("import typing\nx = typing.get_type_hints", "SPD103"),
     "get_args": ("from typing import get_args\nx = get_args(List['y'])", "SPD101"),
     "forward reference": ("from typing import ForwardRef\nx = ForwardRef('1')", "SPD101"),
+    "enum converts a module": ("import enum\nenum.IntEnum._convert_('X', 'sys', lambda n: True)", "SPD103"),
     "evaluate": ("def f(r): return r._evaluate({}, {}, frozenset())", "SPD103"),
     "make_dataclass": ("from dataclasses import make_dataclass\nmake_dataclass('A', [])", "SPD101"),
     "abcmeta": ("from abc import ABCMeta\nclass A(metaclass=ABCMeta): pass", "SPD101"),
@@ -183,6 +189,7 @@ RUNTIME = {
         "class S(str):\n  def startswith(self, *a): return False\n  def __eq__(self, o): return False\n"
         "  def __hash__(self): return 1\nx = getattr(1, S(u + 'class' + u))"
     ),
+    "enum conversion built": "x = getattr(Enum, '_con' + 'vert_')('X', 'sys', lambda n: True)",
     "getattr internal": "g = (i for i in ())\nx = getattr(g, 'gi_' + 'frame')",
     "hasattr": "x = hasattr(1, u + 'class' + u)",
     "setattr": "class A: pass\nsetattr(A(), u + 'class' + u, int)",
@@ -290,16 +297,44 @@ def test_builtins_hold_no_evaluator_and_no_importer():
     assert refused.value.code == "SPD101"
 
 
-def test_views_hold_no_real_module():
-    """From no view does an attribute lead to a module that is not a view itself."""
-    import types
+def children(value):
+    """What a value's contents and permitted attributes lead to, and an instance of a class."""
+    if isinstance(value, dict):
+        yield from [(f"[{k!r:.20}]", v) for k, v in list(value.items())[:40]]
+    elif isinstance(value, list | tuple | set | frozenset):
+        yield from [(f"[{i}]", v) for i, v in enumerate(list(value)[:40])]
+    names = vars(value) if isinstance(value, types.ModuleType) else dir(value)
+    extra = dir(type(value)) if isinstance(value, type) else ()
+    for name in {*names, *extra}:
+        if not refused_attribute(name) and not name.startswith("__"):
+            with contextlib.suppress(Exception):
+                yield f".{name}", getattr(value, name)
+    if isinstance(value, type) and not issubclass(value, BaseException):
+        with contextlib.suppress(Exception, PolicyViolation):
+            yield "()", value()
 
-    from spade_runtime.curated import MODULES
 
-    found = namespace(Entropy(), policy=True)
-    importer = found["__builtins__"]["__import__"]
-    views = {name: importer(name, None, None, ("x",), 0) for name in MODULES}
-    allowed = {id(view) for view in views.values()}
-    for name, view in views.items():
-        for key, value in vars(view).items():
-            assert not isinstance(value, types.ModuleType) or id(value) in allowed, (name, key)
+def test_no_attribute_leads_out_of_the_views():
+    """Walk from every view and builtin along permitted attributes, seven steps deep."""
+    found = namespace(Entropy(), policy=True)["__builtins__"]
+    views = [found["__import__"](name, None, None, ("x",), 0) for name in MODULES]
+    forbidden = {
+        id(getattr(builtins, name)) for name in ("eval", "exec", "open", "getattr", "type")
+    }
+    inner = types.FrameType | types.CodeType | types.TracebackType
+    waiting = [(view.__name__, view) for view in views]
+    waiting += [(name, value) for name, value in found.items() if not name.startswith("_")]
+    kept = {id(value): value for _, value in waiting}
+    while waiting:
+        path, value = waiting.pop()
+        assert id(value) not in forbidden and not isinstance(value, inner), path
+        assert not (isinstance(value, dict) and "__builtins__" in value), path
+        assert not isinstance(value, types.ModuleType) or value in views, path
+        if path.count(".") > 6:
+            continue
+        for step, child in children(value):
+            if id(child) not in kept and not isinstance(child, str | int | float | bytes):
+                # Kept, so that no other object gets the same id.
+                kept[id(child)] = child
+                waiting.append((path + step, child))
+    assert len(kept) > 3000

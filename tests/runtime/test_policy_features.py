@@ -91,6 +91,12 @@ FEATURES = {
     "match on a dataclass": (
         "@dataclass\nclass P:\n  x: int\n  y: int\nmatch P(1, 2):\n  case P(1, y=q): result = q", 2
     ),
+    "match on names that have guards": (
+        "class K(Enum):\n  format = 1\n  obj = 2\nclass N:\n  class format:\n    x = 3\n"
+        "match K.obj:\n  case K.format: result = 1\n  case K.obj: result = 2\n"
+        "match N.format():\n  case N.format(x=3): result += 5",
+        7,
+    ),
     "walrus": ("result = [y for x in range(4) if (y := x * x) > 3]", [4, 9]),
     "lambda": ("f = lambda x, *a, k=2, **kw: x + k\nresult = f(1)", 3),
     "nonlocal and global": (
@@ -256,6 +262,11 @@ FEATURES = {
         "result = (dt.datetime.strptime('2024-02-03', '%Y-%m-%d').day, time.strptime('12:30', '%H:%M').tm_min,"
         " dt.date(2024, 1, 5).strftime('%a'), hash(Decimal('1.5')) == hash(1.5), copy.copy(iter([1])).__next__())",
         (3, 30, "Fri", True, 1),
+    ),
+    "own attributes with guarded names": (
+        "class A:\n  def __init__(self): self.obj = 1; self.format = 'x'\na = A()\na.obj += 1\na.format, b = 'y', 2\n"
+        "del a.obj\nresult = (a.format, hasattr(a, 'obj'), getattr(a, 'format'))",
+        ("y", False, "y"),
     ),
     "print": ("print('x', end='')\nresult = 1", 1),
 }  # fmt: skip
