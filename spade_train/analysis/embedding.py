@@ -42,7 +42,9 @@ def tfidf(texts: Sequence[str], dimensions: int = DIMENSIONS) -> Floats:
     size = min(dimensions, words.shape[0] - 1, words.shape[1] - 1)
     if size < 2:
         return np.asarray(words.toarray(), dtype=np.float64)
-    return np.asarray(TruncatedSVD(size, random_state=0).fit_transform(words), dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):  # equal texts have no variance to share
+        rows = TruncatedSVD(size, random_state=0).fit_transform(words)
+    return np.asarray(rows, dtype=np.float64)
 
 
 def sbert(texts: Sequence[str], model: str | None = None) -> Floats:

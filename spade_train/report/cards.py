@@ -59,35 +59,51 @@ class Card:
 
 
 def build_cards(records: RunRecords) -> list[Card]:
-    """Return the run's cards in the order of its designs."""
+    """Return the run's cards in the order of its designs.
+
+    Slots that wrote the very same source in one step share their plays: the records tell
+    environments apart by the hash of the source.
+    """
     cards = [Card(d, levers=levers(d.get("source") or "")) for d in records.designs]
-    made: dict[str, list[tuple[int, int]]] = {}
-    for place, card in enumerate(cards):
-        if card.accepted and card.design.get("sha256"):
-            made.setdefault(card.design["sha256"], []).append((card.step, place))
+    made = _makers(cards)
     pairing = records.config.get("seed_pairing", "paired")
     for step, episodes in records.episodes():
         for sha256, group in group_by_design(episodes).items():
-            index = _maker(made.get(sha256, ()), step)
-            if index is not None:
-                card = cards[index]
-                card.played = card.played or Played()
-                card.played.take(step, group, pairing)
+            twins = _twins(made.get(sha256, ()), step)
+            if twins:
+                played = cards[twins[0]].played or Played()
+                played.take(step, group, pairing)
+                for index in twins:
+                    cards[index].played = played
     _link(cards, made)
     return cards
 
 
-def _maker(made: Sequence[tuple[int, int]], step: int) -> int | None:
-    """Return the card whose pool was being played at a step: the newest made until then."""
-    place = bisect_right(made, (step, len(made) + 10**9))
-    return made[place - 1][1] if place else None
+Makers = dict[str, list[tuple[int, list[int]]]]
 
 
-def _link(cards: list[Card], made: dict[str, list[tuple[int, int]]]) -> None:
+def _makers(cards: Sequence[Card]) -> Makers:
+    """Return for each accepted source the steps that made it, in order, with their cards."""
+    made: Makers = {}
+    for place, card in enumerate(cards):
+        if card.accepted and card.design.get("sha256"):
+            steps = made.setdefault(str(card.design["sha256"]), [])
+            if not steps or steps[-1][0] != card.step:
+                steps.append((card.step, []))
+            steps[-1][1].append(place)
+    return made
+
+
+def _twins(steps: Sequence[tuple[int, list[int]]], step: int) -> list[int]:
+    """Return the cards whose pool was being played at a step: the newest made until then."""
+    place = bisect_right(steps, step, key=lambda made: made[0])
+    return steps[place - 1][1] if place else []
+
+
+def _link(cards: list[Card], made: Makers) -> None:
     for index, card in enumerate(cards):
         for sha256 in card.design.get("exemplars") or ():
-            parent = _maker(made.get(str(sha256), ()), card.step)
-            if parent is not None and parent != index:
+            for parent in _twins(made.get(str(sha256), ()), card.step - 1)[-1:]:
                 card.parents.append(parent)
                 cards[parent].children.append(index)
 

@@ -46,7 +46,8 @@ class RunRecords:
     @property
     def finished(self) -> bool:
         """Whether the last step of the configuration was reached."""
-        return bool(self.metrics) and self.metrics[-1]["step"] + 1 >= self.config.get("steps", 0)
+        steps = self.config.get("steps")
+        return bool(self.metrics and steps) and self.metrics[-1]["step"] + 1 >= steps
 
 
 def read_run(path: Path) -> RunRecords:

@@ -56,7 +56,7 @@ class RunWriter:
     def write(self):
         (self.path / "episodes").mkdir(parents=True)
         words = [f"steps={self.steps}", f"environments={self.slots}", "run_dir=runs/made-up"]
-        config = resolve("tiny", overrides=[*words, "skills_per_regeneration=3"])
+        config = resolve("tiny", overrides=[*words, "skills_per_regeneration=1"])
         (self.path / "config.yaml").write_text(config.to_yaml(), encoding="utf-8")
         with (
             (self.path / "metrics.jsonl").open("w", encoding="utf-8") as metrics,

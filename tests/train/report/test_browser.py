@@ -1,0 +1,257 @@
+"""The report in a real Chromium: it opens, draws, filters and shows plays, without a complaint."""
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+from spade_train.report import write_report
+
+pytestmark = pytest.mark.browser
+
+NAMES = ("chromium", "chromium-browser", "google-chrome")
+QUIET = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--no-first-run",
+)
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    program = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, NAMES)), None)
+    if program is None:
+        pytest.skip("no Chromium on this machine: none of " + ", ".join(NAMES))
+    with api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=program, args=list(QUIET))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def report(run_folder, tmp_path_factory):
+    return write_report(run_folder, tmp_path_factory.mktemp("page") / "report.html")[0]
+
+
+@pytest.fixture
+def visit(chromium):
+    """Open a page and hold it to silence: no console line, no error, no request but the file."""
+    complaints, contexts = [], []
+
+    def open_page(path, *, width=1280, height=900, scheme="light", anchor=""):
+        context = chromium.new_context(
+            viewport={"width": width, "height": height}, color_scheme=scheme
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(30_000)
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.on("request", lambda request: complaints.extend(foreign(request.url)))
+        page.goto(Path(path).as_uri() + anchor)
+        page.wait_for_selector("html[data-ready]")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert complaints == []
+
+
+def foreign(url):
+    return [] if url.startswith("file:") else [url]
+
+
+def shown(page):
+    """How many environments the list says it has found."""
+    return int(page.inner_text("#environments [aria-live]").split()[0].replace(",", ""))
+
+
+def test_it_opens_and_tells_its_story(visit, report):
+    page = visit(report)
+    assert "never saw" in page.inner_text("h1")
+    assert page.locator(".figures > div").count() == 5
+    assert page.locator("#designs pre.code").count() == 2
+    assert page.locator("#designs .line.marked").count() > 0
+    assert page.locator("#hint .play").count() == 2
+    assert "Hint:" in page.inner_text("#hint .play >> nth=1")
+    assert "Hint:" not in page.inner_text("#hint .play >> nth=0")
+    first = page.inner_text("#designs h3 >> nth=0")
+    page.click("#designs .tabs button >> nth=1")
+    assert page.inner_text("#designs h3 >> nth=0") != first
+
+
+def test_curves_are_drawn_and_read_by_key(visit, report):
+    page = visit(report)
+    for name in ("wins", "regret"):
+        assert name
+    charts = page.locator("#curves svg")
+    assert charts.count() >= 3
+    for index in range(charts.count()):
+        assert charts.nth(index).locator("path.curve").count() >= 1
+    assert page.locator("#curves path.band").count() >= 2
+    chart = charts.first
+    chart.focus()
+    page.keyboard.press("Home")
+    assert chart.get_attribute("aria-valuenow") == "0"
+    page.keyboard.press("ArrowRight")
+    assert chart.get_attribute("aria-valuenow") == "1"
+    assert chart.get_attribute("aria-valuetext").startswith("step 1: without hint ")
+
+
+def test_search_and_filters(visit, report):
+    page = visit(report)
+    everything = shown(page)
+    page.fill("#environments input[type=search]", "harbour shift")
+    assert 0 < shown(page) < everything
+    titles = page.locator("#environments .card .title").all_inner_texts()
+    assert all("harbour shift" in title for title in titles)
+    page.fill("#environments input[type=search]", "")
+    page.select_option("#environments select >> nth=2", "band")
+    assert 0 < shown(page) < everything
+    page.select_option("#environments select >> nth=2", "")
+    page.click("#environments .more-row button")
+    assert page.locator("#environments .card").count() == 48
+
+
+def test_a_code_of_the_funnel_filters_the_environments(visit, report):
+    page = visit(report)
+    row = page.locator("#funnel .row", has_text="SPD701")
+    wanted = int(row.locator(".count").inner_text().split()[0])
+    row.locator("button").click()
+    assert shown(page) == wanted > 0
+    assert "SPD701" in page.inner_text("#environments .card >> nth=0")
+
+
+def test_a_card_opens_source_hint_and_transcripts_and_gives_the_focus_back(visit, report):
+    page = visit(report)
+    card = page.locator("#environments .card").nth(1)
+    title = card.locator(".title").inner_text()
+    card.focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("dialog[open]")
+    assert page.inner_text("#detail-title") == title
+    text = page.inner_text("dialog")
+    for part in ("Without the hint", "With the hint", "return", "Source", "class "):
+        assert part in text
+    assert page.locator("dialog .say.actor").count() >= 4
+    page.click("dialog button[aria-label='Next environment']")
+    page.wait_for_function(
+        "t => document.getElementById('detail-title').textContent !== t", arg=title
+    )
+    page.keyboard.press("Escape")
+    page.wait_for_selector("dialog:not([open])", state="attached")
+    assert page.evaluate("document.activeElement.classList.contains('card')")
+
+
+def test_an_environment_has_an_address(visit, report):
+    page = visit(report, anchor="#env-3")
+    page.wait_for_selector("dialog[open]")
+    assert page.evaluate("location.hash") == "#env-3"
+
+
+def test_hostile_text_stays_text(visit, report):
+    page = visit(report)
+    page.select_option("#environments select >> nth=1", "all")
+    page.fill("#environments input[type=search]", "window.hacked")
+    assert shown(page) == 1
+    title = page.inner_text("#environments .card .title")
+    assert "<script>" in title
+    assert "⟨U+202E⟩" in title
+    assert "\u202e" not in title
+    page.click("#environments .card")
+    page.wait_for_selector("dialog[open]")
+    assert page.evaluate("window.hacked === undefined")
+    assert page.locator("main img, dialog img, main script").count() == 0
+
+
+def test_the_map_is_walked_by_keys(visit, report):
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed")
+    page = visit(report)
+    page.locator("#map canvas").focus()
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("ArrowRight")
+    assert "won in" in page.inner_text("#map .says")
+    page.click("#map .tabs button >> nth=1")
+    assert "pattern recognition" in page.inner_text("#map .scale")
+    page.locator("#map canvas").focus()
+    page.keyboard.press("Enter")
+    page.wait_for_selector("dialog[open]")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_scrolls_in_one_direction_only(visit, report, scheme):
+    page = visit(report, width=360, height=740, scheme=scheme)
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+    page.click("#environments .card >> nth=0")
+    page.wait_for_selector("dialog[open]")
+    assert page.evaluate("document.querySelector('dialog').scrollWidth") <= 360
+    assert page.evaluate("document.documentElement.scrollWidth") == 360
+
+
+CONTRAST = """() => {
+  const style = getComputedStyle(document.documentElement);
+  const parse = (name) => {
+    const probe = document.createElement('i');
+    probe.style.color = style.getPropertyValue(name);
+    document.body.append(probe);
+    const [r, g, b] = getComputedStyle(probe).color.match(/[0-9.]+/g).map(Number);
+    probe.remove();
+    const line = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+    return 0.2126 * line(r) + 0.7152 * line(g) + 0.0722 * line(b);
+  };
+  const grounds = ['--paper', '--raised', '--sunk'].map(parse);
+  const inks = ['--ink', '--soft', '--agent', '--hint', '--held', '--designer', '--bad',
+    '--keyword', '--string', '--number', '--comment'];
+  return inks.map((ink) => [ink, Math.min(...grounds.map((ground) => {
+    const [low, high] = [parse(ink), ground].sort((a, b) => a - b);
+    return (high + 0.05) / (low + 0.05);
+  }))]);
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_text_stands_out_from_its_ground(visit, report, scheme):
+    page = visit(report, scheme=scheme)
+    for ink, ratio in page.evaluate(CONTRAST):
+        assert ratio >= 4.5, f"{ink} has the contrast {ratio:.2f} in {scheme} mode"
+
+
+def test_the_reader_may_choose_the_colours(visit, report):
+    page = visit(report, scheme="light")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    light = page.evaluate(ground)
+    page.click("#theme")
+    assert page.evaluate(ground) == light
+    page.click("#theme")
+    assert page.evaluate(ground) == "rgb(20, 22, 26)" != light
+    assert page.get_attribute("#theme", "aria-label") == "Colours: dark"
+
+
+def test_a_run_that_has_hardly_begun(visit, make_run, tmp_path):
+    run = make_run(tmp_path / "short", steps=1, slots=2, plays=2)
+    page = visit(write_report(run)[0])
+    assert shown(page) >= 1
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    (empty / "metrics.jsonl").write_text("")
+    page = visit(write_report(empty)[0])
+    assert "no finished step" in page.inner_text("h1")
+
+
+@pytest.mark.slow
+def test_ten_thousand_environments(visit, make_run, tmp_path):
+    run = make_run(tmp_path / "large", steps=250, slots=42, plays=2)
+    path = write_report(run)[0]
+    assert path.stat().st_size < 20_000_000
+    page = visit(path)
+    assert shown(page) > 10_000
+    page.fill("#environments input[type=search]", "harbour step 17")
+    assert 0 < shown(page) < 2000
+    page.click("#environments .card >> nth=0")
+    page.wait_for_selector("dialog[open]")
+    assert "harbour" in page.inner_text("dialog pre.code")

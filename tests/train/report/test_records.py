@@ -1,0 +1,42 @@
+import json
+
+import pytest
+
+from spade_runtime.errors import UsageError
+from spade_train.report import read_run
+
+
+def test_a_run_is_read(run_folder):
+    records = read_run(run_folder)
+    assert [row["step"] for row in records.metrics] == list(range(24))
+    assert records.finished
+    assert records.config["preset"] == "tiny"
+    assert not records.problems
+    steps = [step for step, rows in records.episodes() if rows]
+    assert steps == list(range(24))
+
+
+def test_a_killed_run_leaves_half_a_line(tmp_path):
+    (tmp_path / "metrics.jsonl").write_text('{"step": 0, "a": NaN}\n{"step": 1, "a"', "utf-8")
+    (tmp_path / "designs.jsonl").write_text('[1]\n{"no": "step"}\n\n', "utf-8")
+    records = read_run(tmp_path)
+    assert records.metrics == [{"step": 0, "a": None}]
+    assert records.designs == []
+    assert not records.finished
+    found = " ".join(records.problems)
+    for part in ("config.yaml", "metrics.jsonl:2: not readable", "designs.jsonl:1: no object"):
+        assert part in found
+
+
+def test_the_later_line_of_a_step_counts(tmp_path):
+    lines = [{"step": 0, "a": 1}, {"step": 1, "a": 2}, {"step": 0, "a": 3}]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    (tmp_path / "metrics.jsonl").write_text(text, "utf-8")
+    assert read_run(tmp_path).metrics == [{"step": 0, "a": 3}, {"step": 1, "a": 2}]
+
+
+def test_what_is_no_run(tmp_path):
+    with pytest.raises(UsageError, match="there is no run folder"):
+        read_run(tmp_path / "none")
+    with pytest.raises(UsageError, match="holds no run"):
+        read_run(tmp_path)
