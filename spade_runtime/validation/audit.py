@@ -8,7 +8,6 @@ from spade_runtime.validation.feedback import audit_texts
 from spade_runtime.validation.hinting import audit_hint
 from spade_runtime.validation.leaks import audit_leak
 from spade_runtime.validation.novelty import audit_values
-from spade_runtime.validation.twins import fingerprint
 
 _ENOUGH = 1.0 - 1e-9
 
@@ -27,7 +26,6 @@ def run_audit(bench: Bench) -> str:
     if bench.options.hint:
         parts.append(audit_hint(bench))
     audit_texts(bench)
-    _twin(bench)
     return "; ".join(parts)
 
 
@@ -43,16 +41,3 @@ def _farming(bench: Bench) -> None:
                 action=max(set(play.actions), key=play.actions.count),
             )
             return
-
-
-def _twin(bench: Bench) -> None:
-    index = bench.options.twins
-    if index is None:
-        return
-    near = index.nearest(fingerprint(bench.source, "", ""))
-    if near is not None:
-        other, score = near
-        bench.found(
-            "SPD704",
-            f"with names and words put aside, {score:.0%} of the source is that of {other.label}",
-        )

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from spade_runtime.sandbox.pool import SandboxPool
     from spade_runtime.sandbox.wire import Inspection, LoadReply
     from spade_runtime.validation.judge import Judge
-    from spade_runtime.validation.twins import Print, TwinIndex
 
 Room = Literal["main", "replay"]
 """Which pool a child comes from: they differ in hash seed and start time."""
@@ -35,7 +34,6 @@ class Options:
         limits: limits of time, memory and size.
         blind_win_limit: the share of wins that a blind policy may not exceed (SPD701, SPD705).
         hint: a hint that is validated with the source.
-        twins: environments to compare with (SPD704).
         judge: asks a model about criteria, where one is configured.
     """
 
@@ -43,7 +41,6 @@ class Options:
     limits: Limits = field(default_factory=Limits)
     blind_win_limit: float = 0.25
     hint: str | None = None
-    twins: TwinIndex | None = None
     judge: Judge | None = None
 
 
@@ -65,7 +62,6 @@ class Bench:
         replays: plays of the solutions in a child that never computed them.
         plays: everything else that was played in the main room.
         solver: the child in which the solutions were computed.
-        twin_print: the source's fingerprint, where one was taken.
         thrift: one in so many episodes is played, where a step costs much processor time.
         stop: no further gate may run.
     """
@@ -84,7 +80,6 @@ class Bench:
     plays: list[Play] = field(default_factory=list)
     tool_plays: list[ToolPlay] = field(default_factory=list)
     solver: RawChild | None = None
-    twin_print: Print | None = None
     thrift: int = 1
     stop: bool = False
     _children: list[RawChild] = field(default_factory=list)

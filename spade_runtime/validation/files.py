@@ -56,6 +56,11 @@ def _below(folder: Path) -> Iterator[str]:
                 yield str(Path(place, name).relative_to(folder))
 
 
+def _printable(path: str) -> str:
+    """A path whose bytes may be no UTF-8, as text that can be written."""
+    return path.encode("utf-8", "backslashreplace").decode()
+
+
 def collect(arguments: Sequence[str | Path]) -> list[Target]:
     """List the files that the arguments name, in sorted path order and each once.
 
@@ -77,7 +82,7 @@ def collect(arguments: Sequence[str | Path]) -> list[Target]:
         except ValueError as problem:
             raise UsageError(f"{given!r} is no path: {problem}") from None
         if not is_folder:
-            found.setdefault(given, Target(given, path))
+            found.setdefault(given, Target(_printable(given), path))
             continue
         names = list(_below(path))
         if not names:
@@ -88,7 +93,7 @@ def collect(arguments: Sequence[str | Path]) -> list[Target]:
         for name in names:
             # Joined as text: Path would drop a leading "./" of the argument.
             joined = f"{given.rstrip(os.sep) or ''}{os.sep}{name}"
-            found.setdefault(joined, Target(joined, Path(joined)))
+            found.setdefault(joined, Target(_printable(joined), Path(joined)))
     return [found[key] for key in sorted(found)]
 
 

@@ -18,6 +18,8 @@ from spade_runtime.validation.text import shown
 _TOKEN = re.compile(r"[^\W_]+(?:[-.:/][^\W_]+)*", re.UNICODE)
 _LABEL_LENGTHS = (24, 12, 6)
 _RULES = 6
+_Z = 2.64
+"""One-in-six of the usual chance of a slip, since the best of six rules is judged."""
 _SHARE = 0.25
 
 Extraction = Callable[[str], str | None]
@@ -123,7 +125,7 @@ def find_leak(cases: Sequence[Case], share: float = _SHARE) -> tuple[str, float]
         right = sum(_plain(made[name](case.text)) == _plain(case.answer) for case in test)
         rate = right / len(test)
         # An extraction must beat the share, the best constant and a pick among what is on show.
-        if wilson_lower(right, len(test)) > max(guessed, chance) and rate > share:
+        if wilson_lower(right, len(test), _Z) > max(guessed, chance) and rate > share:
             best = max(best or (name, 0.0), (name, rate), key=lambda row: row[1])
     return best
 
@@ -133,14 +135,27 @@ def _plain(text: str | None) -> str | None:
 
 
 def _chance(cases: Sequence[Case], test: Sequence[Case]) -> float:
-    """How often a pick among the answers that a text shows is right."""
+    """How often a pick among the answers on display is right.
+
+    Two ways to say what is on display: the answers that a text shows, and the places (from the end)
+    at which answers were found. A clue of the same kind as the answers is no option, so the first
+    alone would hold a listing of three to a quarter.
+    """
     answers = {_plain(case.answer) for case in cases}
     total = 0.0
     for case in test:
         options = {token for token in _TOKEN.findall(case.text.lower()) if token in answers}
         if len(options) > 1 and _plain(case.answer) in options:
             total += 1 / len(options)
-    return total / len(test)
+    places: Counter[int] = Counter()
+    for case in cases:
+        tokens = _TOKEN.findall(case.text.lower())
+        places.update(
+            len(tokens) - place for place, token in enumerate(tokens) if token == case.answer
+        )
+    common = [place for place, seen in places.items() if seen >= len(cases) / 10]
+    listed = 1 / len(common) if len(common) > 1 else 0.0
+    return max(total / len(test), listed)
 
 
 def audit_leak(bench: Bench) -> str:

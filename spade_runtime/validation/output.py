@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import TextIO
 
 from spade_runtime.codes import CODES
@@ -72,19 +72,50 @@ def github_lines(report: ValidationReport) -> list[str]:
     return lines
 
 
-def summary_lines(reports: Iterable[ValidationReport]) -> list[str]:
-    """The counts: files by verdict, then files by code."""
-    verdicts: Counter[str] = Counter()
-    codes: Counter[str] = Counter()
-    for report in reports:
-        verdicts[report.verdict] += 1
-        codes.update({row.code for row in report.findings})
-    total = sum(verdicts.values())
-    noun = "file" if total == 1 else "files"
-    lines = [f"{total} {noun}: {verdicts['accepted']} accepted, {verdicts['rejected']} rejected"]
-    width = max((len(str(count)) for count in codes.values()), default=1)
-    lines += [f"  {codes[c]:>{width}}  {c}  {CODES[c].title}" for c in CODES if codes[c]]
-    return lines
+class Tally:
+    """Counts files by verdict and by code, and knows the exit code that they come to.
+
+    Attributes:
+        files: files that were looked at.
+    """
+
+    def __init__(self) -> None:
+        self.files = 0
+        self._verdicts: Counter[str] = Counter()
+        self._codes: Counter[str] = Counter()
+        self._failures: Counter[int] = Counter()
+
+    def add(self, report: ValidationReport) -> None:
+        """Count a report."""
+        self.files += 1
+        self._verdicts[report.verdict] += 1
+        self._codes.update({row.code for row in report.findings})
+
+    def failed(self, exit_code: int) -> None:
+        """Count a file that has no verdict."""
+        self.files += 1
+        self._failures[exit_code] += 1
+
+    @property
+    def exit_code(self) -> int:
+        """3 where the machine failed, 2 where a file could not be read, 1 for a rejection."""
+        if self._failures:
+            return max(self._failures)
+        return 1 if self._verdicts["rejected"] else 0
+
+    def lines(self) -> list[str]:
+        """The counts: files by verdict, then files by code."""
+        accepted, rejected = self._verdicts["accepted"], self._verdicts["rejected"]
+        lines = [f"{self.files} files: {accepted} accepted, {rejected} rejected"]
+        if self._failures:
+            lines[0] += f", {sum(self._failures.values())} without a verdict"
+        width = max((len(str(count)) for count in self._codes.values()), default=1)
+        lines += [
+            f"  {self._codes[code]:>{width}}  {code}  {CODES[code].title}"
+            for code in CODES
+            if self._codes[code]
+        ]
+        return lines
 
 
 def gate_lines(reports: Sequence[ValidationReport]) -> list[str]:

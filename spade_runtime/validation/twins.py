@@ -140,3 +140,8 @@ class TwinIndex:
             if score >= THRESHOLD and (best is None or score > best[1]):
                 best = (other, score)
         return best
+
+
+def twin_message(other: Print, score: float) -> str:
+    """What a finding says of a near-duplicate."""
+    return f"with names and words put aside, {score:.0%} of the source is that of {other.label}"

@@ -18,7 +18,7 @@ from spade_runtime.validation.judge import Judge
 from spade_runtime.validation.pipeline import run_gates
 from spade_runtime.validation.report import Findings, Identity, assemble, status_of
 from spade_runtime.validation.seeds import SeedStream
-from spade_runtime.validation.twins import TwinIndex, fingerprint
+from spade_runtime.validation.twins import Print, TwinIndex, fingerprint, twin_message
 
 HASH_SEEDS: dict[Room, int] = {"main": 0, "replay": 1_592_653_589}
 """Hash seeds of the two rooms; training runs under the first."""
@@ -109,17 +109,45 @@ class Validator:
             UsageError: the path can't be read.
             HostError: the machine, not the environment, is at fault: there is no verdict.
         """
-        file, named, beside = _read(source, self.limits)
+        report, twin_print = self.examine(
+            source, profile=profile, hint=hint, blind_win_limit=blind_win_limit, path=path
+        )
         twins = neighbours if isinstance(neighbours, TwinIndex) else index_of(neighbours)
+        if twins is None or twin_print is None:
+            return report
+        return with_twin(report, twin_print, twins)
+
+    def examine(
+        self,
+        source: str | bytes | Path,
+        *,
+        profile: Profile = "standard",
+        hint: str | None = None,
+        blind_win_limit: float = 0.25,
+        path: str | None = None,
+    ) -> tuple[ValidationReport, Print | None]:
+        """Validate one source without looking at others.
+
+        Returns:
+            The report, and the source's fingerprint, None where it is no environment.
+
+        Raises:
+            UsageError: the path can't be read.
+            HostError: the machine, not the environment, is at fault.
+        """
+        file, named, beside = _read(source, self.limits)
         options = Options(
             profile=profile,
             limits=self.limits,
             blind_win_limit=blind_win_limit,
             hint=hint if hint is not None else beside,
-            twins=twins,
             judge=self.judge,
         )
-        return self._validate(file, path or named, options)
+        report = self._validate(file, path or named, options)
+        if report.id is None or any(row.status == "failed" for row in report.gates[:4]):
+            return report, None
+        text = file.data.decode("utf-8-sig", errors="replace")
+        return report, fingerprint(text, path or named, file.sha256)
 
     def _validate(self, file: SourceFile, path: str, options: Options) -> ValidationReport:
         findings = Findings(options.profile)
@@ -203,6 +231,17 @@ def validate(
             neighbours=neighbours,
             blind_win_limit=blind_win_limit,
         )
+
+
+def with_twin(report: ValidationReport, twin_print: Print, index: TwinIndex) -> ValidationReport:
+    """A report with SPD704 where the index holds a near-duplicate and the audit gate ran."""
+    audited = any(row.gate == "audit" and row.status != "skipped" for row in report.gates)
+    near = index.nearest(twin_print) if audited else None
+    if near is None:
+        return report
+    findings = Findings("standard", list(report.findings))
+    findings.add("SPD704", twin_message(*near), "audit")
+    return report.model_copy(update={"findings": findings.ordered()})
 
 
 def index_of(neighbours: Iterable[str | Path]) -> TwinIndex | None:
