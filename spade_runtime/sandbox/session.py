@@ -208,6 +208,16 @@ class EnvSession:
         return self._book.running(slot)
 
     @property
+    def loss(self) -> EnvFault | None:
+        """The fault that took the child, until a `reset` starts another."""
+        fault = self._child.fault
+        return fault if isinstance(fault, EnvFault) else None
+
+    def drop(self, slot: int, fault: EnvFault) -> None:
+        """End a slot's episode by a fault that was found outside of this session."""
+        self._book.fail(slot, fault)
+
+    @property
     def cpu_seconds(self) -> float:
         """Processor time that the child has used."""
         return self._child.cpu_seconds

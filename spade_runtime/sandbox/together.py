@@ -15,6 +15,9 @@ from spade_runtime.sandbox.session import Ask, EnvSession, T, Talk
 def together(talks: Sequence[tuple[EnvSession, Talk[T]]]) -> list[T]:
     """Run one call of each session, all requests of a round at once.
 
+    `together([(a, a.stepping(["left", "right"])), (b, b.stepping(["up"]))])` gives the results of
+    `a.step(...)` and `b.step(...)`, while both children compute.
+
     Args:
         talks: sessions, each with a call made by its `resetting`, `stepping` or `acting`.
 
@@ -25,12 +28,14 @@ def together(talks: Sequence[tuple[EnvSession, Talk[T]]]) -> list[T]:
         UsageError: a call can't be made as it was asked; nothing has been sent then.
         EpisodeOver: as for `EnvSession.step`.
         HostError: the machine is at fault.
-
-    Example:
-        >>> # together([(a, a.stepping(["left", "right"])), (b, b.stepping(["up"]))])
     """
     results: dict[int, T] = {}
-    asks = {place: next(talk) for place, (_, talk) in enumerate(talks)}
+    asks: dict[int, Ask] = {}
+    for place, (_, talk) in enumerate(talks):
+        try:
+            asks[place] = next(talk)
+        except StopIteration as end:
+            results[place] = end.value
     while asks:
         replies = _ask([(talks[place][0], ask) for place, ask in asks.items()])
         following: dict[int, Ask] = {}
@@ -41,6 +46,25 @@ def together(talks: Sequence[tuple[EnvSession, Talk[T]]]) -> list[T]:
                 results[place] = end.value
         asks = following
     return [results[place] for place in range(len(talks))]
+
+
+def in_turn(*talks: Talk[Any]) -> Talk[list[Any]]:
+    """Several calls of one session as one talk; all are looked at before any is sent."""
+    first: list[Ask | None] = []
+    results: list[Any] = [None] * len(talks)
+    for place, talk in enumerate(talks):
+        try:
+            first.append(next(talk))
+        except StopIteration as end:
+            first.append(None)
+            results[place] = end.value
+    for place, (talk, ask) in enumerate(zip(talks, first, strict=True)):
+        try:
+            while ask is not None:
+                ask = talk.send((yield ask))
+        except StopIteration as end:
+            results[place] = end.value
+    return results
 
 
 def _ask(round_: Sequence[tuple[EnvSession, Ask]]) -> list[list[Any]]:

@@ -1,0 +1,156 @@
+"""Where the environments of a vector sit: which session plays them, in which slot, how far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.utils import seeding
+
+from spade_envs.references import resolve
+from spade_envs.shared import shared_pool
+from spade_runtime.errors import EnvFault, UsageError
+from spade_runtime.messages import with_hint
+from spade_runtime.sandbox.book import fault_notes
+from spade_runtime.sandbox.session import SEED_END, EnvSession, ResetResult, StepResult, Talk
+from spade_runtime.spec import IsolationLevel
+
+
+class Seat:
+    """One environment of a vector.
+
+    Attributes:
+        table: the session that plays it.
+        slot: its slot there.
+        task: the seed of its present episode.
+        limit: the run's limit in messages of its present episode.
+        actions: raw actions of its present episode, which replay it.
+        shown: the last observation as the class gave it, without a hint.
+        observation: the last observation as the agent saw it.
+        info: the info of the last reset.
+        over: the episode has ended and a reset is due.
+        failed: the last reset brought no episode.
+    """
+
+    def __init__(self, table: Table, slot: int) -> None:
+        self.table = table
+        self.slot = slot
+        self.task = 0
+        self.limit: int | None = None
+        self.actions: list[Any] = []
+        self.shown = ""
+        self.observation = ""
+        self.info: dict[str, Any] = {}
+        self.over = True
+        self.failed = False
+        self._seed: int | None = None
+        self._random: np.random.Generator | None = None
+
+    @property
+    def running(self) -> bool:
+        """Whether there is an episode to step."""
+        return self.table.session.running(self.slot)
+
+    def seat_seed(self, seed: int | None) -> None:
+        """Choose the task of the next reset: the seed, or the next draw after the last one.
+
+        Raises:
+            UsageError: a seed out of range.
+        """
+        if seed is None:
+            if self._random is None:
+                self._random = seeding.np_random(self._seed)[0]
+            self.task = int(self._random.integers(SEED_END))
+            return
+        if not 0 <= seed < SEED_END:
+            raise UsageError(f"a seed is an integer from 0 to {SEED_END - 1}, not {seed}")
+        self.task, self._seed, self._random = seed, seed, None
+
+    def began(self, result: ResetResult, limit: int | None, hint: str | None) -> None:
+        """Take the result of a reset."""
+        self.failed = self.fault is not None
+        self.limit, self.actions, self.info, self.over = limit, [], result.info, False
+        self.shown = result.observation
+        self.observation = "" if self.failed else with_hint(result.observation, hint)
+
+    def took(self, result: StepResult) -> None:
+        """Take the result of a step."""
+        self.shown = self.observation = result.observation
+        self.actions.append(result.info["spade"]["action"])
+        self.over = result.terminated or result.truncated
+
+    def gone(self) -> StepResult:
+        """What a step gives where there is no episode to step: the fault that ended it."""
+        assert self.fault is not None
+        spade = {
+            "turn": len(self.actions),
+            "solved": False,
+            "fault": fault_notes(self.fault),
+            "action": None,
+        }
+        return StepResult("", 0.0, False, True, {"spade": spade})
+
+    @property
+    def fault(self) -> EnvFault | None:
+        """The fault that ended the episode."""
+        return self.table.session.faults[self.slot]
+
+
+class Table:
+    """A session, and the environments of the vector that it plays."""
+
+    def __init__(self, session: EnvSession) -> None:
+        self.session = session
+        self.seats: dict[int, Seat] = {}
+
+    def resetting(
+        self, places: Sequence[int], limit: int | None, hints: Sequence[str | None]
+    ) -> Talk[list[ResetResult]]:
+        """Reset some of the vector's environments, all of them of this table."""
+        seats = [self.seats[place] for place in places]
+        results = yield from self.session.resetting(
+            [seat.task for seat in seats], slots=[seat.slot for seat in seats], max_turns=limit
+        )
+        for place, seat, result in zip(places, seats, results, strict=True):
+            seat.began(result, limit, hints[place])
+        return results
+
+
+def seated(
+    references: Sequence[dict[str, Any]], per_child: int, level: IsolationLevel
+) -> tuple[list[Table], list[Seat]]:
+    """Open what is needed for a vector.
+
+    Args:
+        references: one for each environment; equal ones share sessions.
+        per_child: most environments of one session.
+        level: isolation.
+
+    Returns:
+        The sessions, and the environments in order.
+    """
+    if per_child < 1:
+        raise UsageError(f"per_child is at least 1, not {per_child}")
+    groups: dict[str, list[int]] = {}
+    texts: dict[str, str] = {}
+    for place, reference in enumerate(references):
+        name = repr(sorted(reference.items()))
+        if name not in texts:
+            texts[name] = resolve(**reference).text
+        groups.setdefault(name, []).append(place)
+    tables: list[Table] = []
+    seats: dict[int, Seat] = {}
+    try:
+        for name, places in groups.items():
+            for start in range(0, len(places), per_child):
+                chunk = places[start : start + per_child]
+                table = Table(shared_pool(level).open(texts[name], instances=len(chunk)))
+                tables.append(table)
+                table.seats = {place: Seat(table, slot) for slot, place in enumerate(chunk)}
+                seats |= table.seats
+    except BaseException:
+        for table in tables:
+            table.session.close()
+        raise
+    return tables, [seats[place] for place in range(len(references))]

@@ -1,0 +1,334 @@
+"""`SpadeVectorEnv`: many environments stepped as groups, their children computing side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from spade_envs.env import TEXT_MAX, printable
+from spade_envs.references import REFERENCE_KEYS
+from spade_envs.restore import restore
+from spade_envs.seats import Seat, Table, seated
+from spade_envs.spaces import UnicodeText
+from spade_envs.vector_infos import gather
+from spade_runtime.errors import EpisodeOver, UsageError
+from spade_runtime.sandbox.session import StepResult, Talk
+from spade_runtime.sandbox.together import in_turn, together
+from spade_runtime.spec import IsolationLevel
+
+Texts = tuple[str, ...]
+Flags = npt.NDArray[np.bool_]
+
+
+class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
+    """Environments of one class, or of several, behind Gymnasium's vector interface.
+
+    Up to `per_child` instances of a class share a child and are stepped by one message. A fault
+    ends its own environment alone: truncated, with `infos["spade"]["fault"]`; where it took the
+    child with it, the others are brought back by replaying their actions in a fresh one.
+
+    Args:
+        num_envs: how many.
+        source: reference to one class for all, as for `SpadeEnv`.
+        path: the same.
+        pool: the same.
+        sha256: the same.
+        members: instead of one reference, a list of registered ids or references, one for each
+            environment.
+        max_turns: a limit in messages below each class's own.
+        max_episode_steps: the same, under Gymnasium's name.
+        render_mode: None or `ansi`.
+        level: isolation, as for `SpadeEnv`.
+        autoreset_mode: `NextStep` (the step after an end takes no action and gives the reset's
+            observation; mask it from training), `SameStep` (the reset's observation comes with the
+            end, the last one in `infos["final_obs"]`) or `Disabled` (use `reset_mask`).
+        per_child: instances that share a child.
+
+    Attributes:
+        restored: environments brought back after another one took their child with it.
+
+    Raises:
+        UsageError: arguments that can't be.
+    """
+
+    metadata: dict[str, Any] = {"render_modes": ["ansi"], "render_fps": 4}
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        *,
+        source: str | None = None,
+        path: str | None = None,
+        pool: str | None = None,
+        sha256: str | None = None,
+        members: Sequence[str | Mapping[str, Any]] | None = None,
+        max_turns: int | None = None,
+        max_episode_steps: int | None = None,
+        render_mode: str | None = None,
+        level: IsolationLevel = "strict",
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        per_child: int = 16,
+    ) -> None:
+        super().__init__()
+        named = {"source": source, "path": path, "pool": pool, "sha256": sha256}
+        reference = {key: value for key, value in named.items() if value is not None}
+        self.num_envs = num_envs
+        self.render_mode = render_mode
+        self.autoreset_mode = _mode(autoreset_mode)
+        self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
+        self.single_observation_space = UnicodeText(TEXT_MAX)
+        self.single_action_space = UnicodeText(TEXT_MAX)
+        self.observation_space = batch_space(self.single_observation_space, num_envs)
+        self.action_space = batch_space(self.single_action_space, num_envs)
+        limits = [limit for limit in (max_turns, max_episode_steps) if limit is not None]
+        self._max_turns = min(limits) if limits else None
+        self._references = _references(num_envs, reference, members)
+        self._level = level
+        self._per_child = per_child
+        self._tables: list[Table] | None = None
+        self._seats: list[Seat] = []
+        self.restored = 0
+
+    def reset(
+        self,
+        *,
+        seed: int | Sequence[int | None] | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> tuple[Texts, dict[str, Any]]:
+        """Begin episodes.
+
+        Args:
+            seed: a list with a seed for each environment (the same one for a group that plays one
+                task), an integer `s` for `s, s + 1, ...`, or None.
+            options: `reset_mask`, a boolean array of the environments to reset; `hint`, one text
+                for all or a list; `max_turns`.
+
+        Returns:
+            Observations of all environments, and the infos of those that were reset.
+
+        Raises:
+            UsageError: seeds or options that can't be.
+            InvalidEnvironment: a class is refused.
+            HostError: the machine is at fault.
+        """
+        seeds = self._seeds(seed)
+        options = dict(options or {})
+        chosen = self._chosen(options.pop("reset_mask", None))
+        hints = self._hints(options.get("hint"))
+        limit = options.get("max_turns", self._max_turns)
+        self._sit_down()
+        for place in chosen:
+            self._seats[place].seat_seed(seeds[place])
+        together(
+            [
+                (table.session, in_turn(table.resetting(places, limit, hints)))
+                for table, places in self._by_table(chosen)
+            ]
+        )
+        return self._observations(), gather(
+            {place: self._seats[place].info for place in chosen}, self.num_envs
+        )
+
+    def step(
+        self, actions: Sequence[Any]
+    ) -> tuple[Texts, npt.NDArray[np.float64], Flags, Flags, dict[str, Any]]:
+        """Take one message for each environment.
+
+        Raises:
+            UsageError: not one message for each environment, or one that is no message; nothing
+                has been played then.
+            EpisodeOver: with autoreset disabled, an environment's episode has ended.
+            HostError: the machine is at fault.
+        """
+        if isinstance(actions, str) or len(actions) != self.num_envs:
+            count = "one text" if isinstance(actions, str) else str(len(actions))
+            raise UsageError(f"{self.num_envs} actions are needed, {count} came")
+        if not self._seats:
+            raise EpisodeOver("no episode was begun; call reset first")
+        resets, steps, lost = self._sorted()
+        outcomes = self._play(resets, steps, actions)
+        outcomes |= {place: self._seats[place].gone() for place in lost}
+        outcomes |= restore(self, self._tables or [], outcomes, actions, resets)
+        infos = {place: outcome.info for place, outcome in outcomes.items()}
+        infos |= {place: self._seats[place].info for place in resets}
+        return self._finished(outcomes, infos)
+
+    def render(self) -> tuple[str, ...] | None:
+        """What each environment showed last, in `ansi` mode."""
+        if self.render_mode != "ansi":
+            return None
+        return tuple(printable(seat.observation) for seat in self._seats)
+
+    def close_extras(self, **kwargs: Any) -> None:
+        """End the children."""
+        for table in self._tables or ():
+            table.session.close()
+        self._tables, self._seats = None, []
+
+    # --- one step ----------------------------------------------------------------------------
+
+    def _sorted(self) -> tuple[list[int], list[int], list[int]]:
+        """Which environments are reset, stepped, or have a failed reset to report."""
+        resets: list[int] = []
+        steps: list[int] = []
+        lost: list[int] = []
+        for place, seat in enumerate(self._seats):
+            if seat.over and self.autoreset_mode is AutoresetMode.NEXT_STEP:
+                resets.append(place)
+            elif seat.over:
+                raise EpisodeOver(
+                    f"the episode in environment {place} has ended; reset it with "
+                    "options={'reset_mask': ...}"
+                )
+            else:
+                (steps if seat.running else lost).append(place)
+        return resets, steps, lost
+
+    def _play(
+        self, resets: list[int], steps: list[int], actions: Sequence[Any]
+    ) -> dict[int, StepResult]:
+        for place in resets:
+            self._seats[place].seat_seed(None)
+        talks: list[tuple[Any, Talk[list[Any]]]] = []
+        moved: list[list[int]] = []
+        for table in self._tables or ():
+            mine = [place for place in resets if self._seats[place].table is table]
+            moving = [place for place in steps if self._seats[place].table is table]
+            parts: list[Talk[Any]] = []
+            if mine:
+                parts.append(table.resetting(mine, self._max_turns, self._hints(None)))
+            if moving:
+                slots = [self._seats[place].slot for place in moving]
+                messages = [actions[place] for place in moving]
+                parts.append(table.session.stepping(messages, slots=slots))
+            if parts:
+                talks.append((table.session, in_turn(*parts)))
+                moved.append(moving)
+        outcomes: dict[int, StepResult] = {}
+        for places, results in zip(moved, together(talks), strict=True):
+            outcomes |= zip(places, results[-1] if places else [], strict=True)
+        return outcomes
+
+    def _finished(
+        self, outcomes: dict[int, StepResult], infos: dict[int, dict[str, Any]]
+    ) -> tuple[Texts, npt.NDArray[np.float64], Flags, Flags, dict[str, Any]]:
+        rewards = np.zeros(self.num_envs, dtype=np.float64)
+        terminated = np.zeros(self.num_envs, dtype=np.bool_)
+        truncated = np.zeros(self.num_envs, dtype=np.bool_)
+        ended: list[int] = []
+        for place, outcome in outcomes.items():
+            rewards[place] = outcome.reward
+            terminated[place] = outcome.terminated
+            truncated[place] = outcome.truncated
+            self._seats[place].took(outcome)
+            if outcome.terminated or outcome.truncated:
+                ended.append(place)
+        if ended and self.autoreset_mode is AutoresetMode.SAME_STEP:
+            infos |= self._reset_ended(ended, infos)
+        joined = gather(infos, self.num_envs)
+        return self._observations(), rewards, terminated, truncated, joined
+
+    def _reset_ended(
+        self, ended: list[int], infos: dict[int, dict[str, Any]]
+    ) -> dict[int, dict[str, Any]]:
+        finals = {
+            place: {"final_obs": self._seats[place].observation, "final_info": infos[place]}
+            for place in ended
+        }
+        for place in ended:
+            self._seats[place].seat_seed(None)
+        hints = self._hints(None)
+        together(
+            [
+                (table.session, in_turn(table.resetting(places, self._max_turns, hints)))
+                for table, places in self._by_table(ended)
+            ]
+        )
+        return {place: {**self._seats[place].info, **finals[place]} for place in ended}
+
+    # --- arguments ---------------------------------------------------------------------------
+
+    def _sit_down(self) -> None:
+        if self._tables is None:
+            self._tables, self._seats = seated(self._references, self._per_child, self._level)
+
+    def _by_table(self, chosen: Sequence[int]) -> list[tuple[Table, list[int]]]:
+        by_table = [
+            (table, [place for place in chosen if self._seats[place].table is table])
+            for table in self._tables or ()
+        ]
+        return [(table, places) for table, places in by_table if places]
+
+    def _observations(self) -> Texts:
+        return tuple(seat.observation for seat in self._seats)
+
+    def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
+        if seed is None:
+            return [None] * self.num_envs
+        if isinstance(seed, int | np.integer):
+            return [int(seed) + place for place in range(self.num_envs)]
+        if len(seed) != self.num_envs:
+            raise UsageError(f"{self.num_envs} seeds are needed, {len(seed)} came")
+        return [None if one is None else int(one) for one in seed]
+
+    def _chosen(self, mask: Any) -> list[int]:
+        if mask is None:
+            return list(range(self.num_envs))
+        mask = np.asarray(mask)
+        if mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any():
+            raise UsageError(
+                f"options['reset_mask'] is a boolean array of shape ({self.num_envs},) with at "
+                f"least one True, not {mask!r:.100}"
+            )
+        if self._tables is None and not mask.all():
+            raise UsageError("the first reset is of all environments")
+        return [int(place) for place in np.flatnonzero(mask)]
+
+    def _hints(self, wanted: Any) -> list[str | None]:
+        hints = list(wanted) if isinstance(wanted, list | tuple) else [wanted] * self.num_envs
+        if len(hints) != self.num_envs:
+            raise UsageError(f"{self.num_envs} hints are needed, {len(hints)} came")
+        for hint in hints:
+            if hint is not None and not isinstance(hint, str):
+                raise UsageError(f"a hint is a text or None, not {hint!r:.80}")
+        return hints
+
+
+def _mode(mode: AutoresetMode | str) -> AutoresetMode:
+    try:
+        return AutoresetMode(mode)
+    except ValueError:
+        known = ", ".join(repr(one.value) for one in AutoresetMode)
+        raise UsageError(f"autoreset_mode is one of {known}, not {mode!r}") from None
+
+
+def _references(
+    num_envs: int,
+    reference: dict[str, Any],
+    members: Sequence[str | Mapping[str, Any]] | None,
+) -> list[dict[str, Any]]:
+    """One reference for each environment."""
+    if num_envs < 1:
+        raise UsageError(f"num_envs is at least 1, not {num_envs}")
+    if members is None:
+        if not reference:
+            raise UsageError("name a source, a path, a pool's hash, or members")
+        return [reference] * num_envs
+    if reference or len(members) != num_envs:
+        raise UsageError(
+            f"members is a list of {num_envs} ids or references and takes the place of source, "
+            f"path and pool; {len(members)} came"
+        )
+    return [_member(member) for member in members]
+
+
+def _member(member: str | Mapping[str, Any]) -> dict[str, Any]:
+    import gymnasium
+
+    kwargs = dict(member) if isinstance(member, Mapping) else gymnasium.spec(member).kwargs
+    return {key: value for key, value in kwargs.items() if key in REFERENCE_KEYS}
