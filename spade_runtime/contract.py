@@ -204,11 +204,14 @@ class _Reader:
         init, reset = _method(lineage, "__init__"), _method(lineage, "reset")
         if init is None or reset is None or "max_turns" not in parameters(init):
             return "contract"
+        # The released pools' form: __init__(max_turns=..., **kwargs) that resets itself, and a
+        # reset that gives a bare text. Any of the three shows it.
         resets_itself = any(
             isinstance(n, ast.Call) and ast.unparse(n.func) == "self.reset" for n in ast.walk(init)
         )
+        open_ended = isinstance(init, Method) and init.args.kwarg is not None
         pairs = [isinstance(v, ast.Tuple) and len(v.elts) == 2 for v in returned(reset)]
-        if resets_itself or (pairs and not all(pairs)):
+        if resets_itself or open_ended or (pairs and not all(pairs)):
             return "published"
         return "contract"
 

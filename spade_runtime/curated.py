@@ -125,7 +125,7 @@ MODULES: dict[str, str] = {
     "spade_runtime": "authoring",
     "spade_runtime.authoring": "TextEnv ToolEnv Turn answers_match boxed call tool",
     "gem": "core utils Env",
-    "gem.core": "Env",
+    "gem.core": "ActType Env ObsType",
     "gem.utils": "constants parsing seeding",
     "gem.utils.constants": "TERMINAL_STATE LanguageGameReward",
     "gem.utils.parsing": "extract_code_from_model extract_last_boxed_answer "

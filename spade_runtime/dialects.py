@@ -9,6 +9,7 @@ with criteria, tools that are dispatched by name, and the schemas of their `_too
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable
 from typing import Any, Literal
 
@@ -122,7 +123,7 @@ class GemGame(ForeignGame):
         """What `reset` gave, as the contract has it."""
         result = super().beginning(result)
         if isinstance(result, tuple) and len(result) == 2 and isinstance(result[1], dict):
-            return _joined(result[0], result[1])
+            return _joined(result[0], _plain_info(result[1]))
         return result
 
     def step(self, action: str) -> Any:
@@ -137,7 +138,7 @@ class GemGame(ForeignGame):
 def _joined(observation: Any, info: dict[Any, Any]) -> tuple[Any, dict[Any, Any]]:
     """Join the goal text to the observation, and let no control token through."""
     suffix = info.get("suffix")
-    rest = {key: value for key, value in _plain_info(info).items() if key != "suffix"}
+    rest = {key: value for key, value in info.items() if key != "suffix"}
     if type(observation) is not str:
         return observation, rest
     if observation == TERMINAL_STATE:
@@ -147,10 +148,17 @@ def _joined(observation: Any, info: dict[Any, Any]) -> tuple[Any, dict[Any, Any]
     return observation, rest
 
 
-def _plain_info(info: Any) -> Any:
-    if type(info) is not dict:
+def _plain_info(info: Any, depth: int = 0) -> Any:
+    """An info with its numpy scalars and arrays as plain values, some levels deep."""
+    if "numpy" not in sys.modules or depth > 8:
         return info
-    return {plain(key): plain(value) for key, value in info.items()}
+    if type(info) is dict:
+        return {plain(k): _plain_info(v, depth + 1) for k, v in info.items()}
+    if type(info) in (list, tuple):
+        return [_plain_info(item, depth + 1) for item in info]
+    if type(info).__module__ == "numpy" and hasattr(info, "tolist"):
+        return info.tolist()
+    return info
 
 
 def _reset(inner: Any, seed: int | None) -> Any:

@@ -10,11 +10,13 @@ import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, TypeVar
 
 from spade_runtime.authoring import answers_match
 from spade_runtime.entropy import Entropy
 
+ObsType = TypeVar("ObsType")
+ActType = TypeVar("ActType")
 TERMINAL_STATE = "<｜TERMINAL_STATE｜>"
 
 
@@ -36,7 +38,7 @@ def replacements(entropy: Entropy) -> dict[str, Callable[[], Mapping[str, Any]]]
         # `gem.Env` and `gem.core.Env` are one class.
         if not base:
             base.append(gem_env(entropy))
-        return {"Env": base[0]}
+        return {"Env": base[0], "ObsType": ObsType, "ActType": ActType}
 
     return {
         "gem": core,

@@ -208,6 +208,11 @@ PUBLISHED = (
             "published",
             "game",
         ),
+        (
+            env(head="", bases="object", body="def __init__(self, max_turns=3, **kw): pass"),
+            "published",
+            "game",
+        ),
         (env(bases="object", methods=PUBLISHED), "contract", "game"),
         (env(head="", bases="TextEnv", methods=PUBLISHED), "contract", "game"),
         (env(head="", bases="ToolUseBaseEnv", methods="pass"), "published", "tool_use"),

@@ -101,13 +101,14 @@ def test_numpy_stands_in_a_published_namespace_and_its_scalars_become_plain():
 
         def step(self, action):
             good = np.int64(self.grid.sum()) == 10
-            return "Ok.", np.float64(1.0), np.bool_(good), np.False_, {"sum": self.grid.sum()}
+            return "Ok.", np.float64(1.0), np.bool_(good), np.False_, {"sum": self.grid.sum(), "rows": [self.grid[0]]}
     '''
     assert "numpy" in check(textwrap.dedent(source)).uses
     env, _ = Setting(source).begin(0)
     result = env.step("10")
     assert [type(v) for v in result[1:4]] == [float, bool, bool]
     assert type(result[4]["sum"]) is int
+    assert result[4]["rows"] == [[1, 2]]
 
 
 TOOLS = '''
