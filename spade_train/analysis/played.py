@@ -88,11 +88,12 @@ class Played:
         self.by_step[step] = (plays + 1, wins + solved)
 
 
-def group_by_design(episodes: Iterable[Episode]) -> dict[str, list[Episode]]:
-    """Return the episodes of one step by the hash of their environment."""
-    groups: dict[str, list[Episode]] = {}
+def group_by_design(episodes: Iterable[Episode]) -> dict[tuple[str, str], list[Episode]]:
+    """Return the episodes of one step by the hash and, where they have one, the name of theirs."""
+    groups: dict[tuple[str, str], list[Episode]] = {}
     for episode in episodes:
-        groups.setdefault(str(episode["design"]), []).append(episode)
+        key = (str(episode["design"]), str(episode.get("name") or ""))
+        groups.setdefault(key, []).append(episode)
     return groups
 
 

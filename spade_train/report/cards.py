@@ -61,15 +61,22 @@ class Card:
 def build_cards(records: RunRecords) -> list[Card]:
     """Return the run's cards in the order of its designs.
 
-    Slots that wrote the very same source in one step share their plays: the records tell
-    environments apart by the hash of the source.
+    An episode's name gives the step and the slot that made its environment. Where it has none,
+    slots that wrote the very same source in one step share their plays.
     """
     cards = [Card(d, levers=levers(d.get("source") or "")) for d in records.designs]
     made = _makers(cards)
+    named = {
+        f"{card.step:06d}-{int(card.design.get('slot') or 0):03d}": place
+        for place, card in enumerate(cards)
+        if card.accepted
+    }
     pairing = records.config.get("seed_pairing", "paired")
     for step, episodes in records.episodes():
-        for sha256, group in group_by_design(episodes).items():
+        for (sha256, name), group in group_by_design(episodes).items():
             twins = _twins(made.get(sha256, ()), step)
+            if named.get(name) in twins:
+                twins = [named[name]]
             if twins:
                 played = cards[twins[0]].played or Played()
                 played.take(step, group, pairing)

@@ -61,7 +61,7 @@ def test_without_hints_some_plays_are_kept():
     played.take(0, [episode("unhinted", seed, False) for seed in range(5)])
     assert played.regret is None
     assert len(played.kept) == 2
-    assert group_by_design([episode("unhinted", 1, True)]).keys() == {"a"}
+    assert group_by_design([episode("unhinted", 1, True)]).keys() == {("a", "")}
 
 
 def test_security_counts_a_design_once_a_code():

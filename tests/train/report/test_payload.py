@@ -55,6 +55,11 @@ def test_slots_that_wrote_the_same_share_their_plays(tmp_path):
     first, second = build_cards(read_run(tmp_path))
     assert first.played is second.played
     assert first.played.plays == 4
+    named = [{**play, "name": f"000000-{slot:03d}"} for slot in (0, 1, 1)]
+    text = "".join(json.dumps(episode) + "\n" for episode in named)
+    (tmp_path / "episodes" / "step-000000.jsonl").write_text(text)
+    first, second = build_cards(read_run(tmp_path))
+    assert (first.played.plays, second.played.plays) == (1, 2)
 
 
 def test_the_same_source_made_twice_keeps_its_plays_apart(tmp_path):
