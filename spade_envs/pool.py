@@ -28,6 +28,7 @@ from typing import NoReturn
 from spade_envs.manifest import read_manifest, require_contract, sealed, source_hash, to_json
 from spade_envs.pool_audit import Problem, audit, read_card, repair
 from spade_envs.pool_index import Card, Entry, Index, Query, holder_of, insert
+from spade_envs.pool_lock import LockedEnvironment, PoolLock
 from spade_runtime.errors import InvalidEnvironment, SpadeError, UsageError
 from spade_runtime.spec import CONTRACT_VERSION, EnvSpec
 
@@ -200,7 +201,7 @@ class Pool:
         if found:
             listed = ", ".join(entry.sha256[:12] for entry in found[:4])
             raise UsageError(f"several sources begin with {name}: {listed}; give more digits")
-        near = get_close_matches(name, [entry.id for entry in self.entries()], n=1)
+        near = get_close_matches(name, [known for known, _ in self.index.ids()], n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"`spade pool ls {self.root}` lists them"
         raise UsageError(f"the pool {self.root} has no environment {name!r}; {hint}")
 
@@ -220,12 +221,14 @@ class Pool:
         Committed beside a run's configuration it pins the pool; `verify` compares with it.
         """
         rows = [
-            {"id": entry.id, "sha256": entry.sha256, "manifest_sha256": entry.manifest_sha256}
+            LockedEnvironment(
+                id=entry.id, sha256=entry.sha256, manifest_sha256=entry.manifest_sha256
+            )
             for entry in self.entries()
         ]
-        body = {"contract_version": CONTRACT_VERSION, "environments": rows}
+        text = PoolLock(environments=rows).model_dump_json(indent=1)
         with _writing(self.root):
-            _write(self.root / LOCK, json.dumps(body, indent=1) + "\n")
+            _write(self.root / LOCK, text + "\n")
         return self.root / LOCK
 
 

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from spade_envs.manifest import read_manifest, require_contract, source_hash
 from spade_envs.pool_index import Card, Index, Query, holder_of, insert
+from spade_envs.pool_lock import PoolLock
 from spade_runtime.errors import InvalidEnvironment, SpadeError, UsageError
 
 _HEX = set("0123456789abcdef")
@@ -139,9 +140,10 @@ def _compare_lock(path: Path, sound: dict[str, str]) -> Iterator[Problem]:
     if not path.is_file():
         return
     try:
-        body = json.loads(path.read_bytes())
-        require_contract(body["contract_version"], str(path))
-        locked = {row["sha256"]: row["manifest_sha256"] for row in body["environments"]}
+        raw = json.loads(path.read_bytes())
+        require_contract(raw["contract_version"], str(path))
+        rows = PoolLock.model_validate(raw).environments
+        locked = {row.sha256: row.manifest_sha256 for row in rows}
     except UsageError as error:
         yield Problem("newer", path, str(error))
         return

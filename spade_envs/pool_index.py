@@ -21,13 +21,14 @@ _COLUMNS = (
     "sha256, id, kind, dialect, title, skill, max_turns, manifest_sha256, "
     "profile, verdict, plays, win_rate, regret, regret_se"
 )
-_TABLE = """
+_SCHEMA = """
 CREATE TABLE IF NOT EXISTS environments (
     sha256 TEXT PRIMARY KEY, id TEXT NOT NULL UNIQUE, kind TEXT NOT NULL, dialect TEXT NOT NULL,
     title TEXT NOT NULL, skill TEXT NOT NULL, max_turns INTEGER NOT NULL,
     manifest_sha256 TEXT NOT NULL, profile TEXT, verdict TEXT,
     plays INTEGER NOT NULL DEFAULT 0, win_rate REAL, regret REAL, regret_se REAL
-)
+);
+CREATE INDEX IF NOT EXISTS names ON environments (id, sha256);
 """
 
 
@@ -111,7 +112,7 @@ class Index:
         """One transaction that keeps other writers, also of other processes, out until it ends."""
         try:
             with closing(sqlite3.connect(self.path, timeout=120, isolation_level=None)) as base:
-                base.execute(_TABLE)
+                base.executescript(_SCHEMA)
                 base.execute("BEGIN IMMEDIATE")
                 try:
                     yield base
@@ -127,6 +128,13 @@ class Index:
         clause, values = query.where()
         limit = -1 if query.limit is None else query.limit
         return self._rows(f"WHERE {clause} ORDER BY id LIMIT ?", [*values, limit])
+
+    def ids(self) -> list[tuple[str, str]]:
+        """Id and source hash of every row, in the order of the ids; read from an index alone."""
+        if not self.path.is_file():
+            return []
+        with self._reading() as base:
+            return base.execute("SELECT id, sha256 FROM environments ORDER BY id").fetchall()
 
     def by_hash_prefix(self, prefix: str) -> list[Entry]:
         """Rows whose source hash begins so."""
@@ -148,7 +156,7 @@ class Index:
             return []
         with self._reading() as base:
             rows = base.execute(f"SELECT {_COLUMNS} FROM environments {clause}", list(values))
-            return [Entry(*row) for row in rows]
+            return list(map(Entry._make, rows))
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
