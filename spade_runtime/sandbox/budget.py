@@ -15,6 +15,8 @@ from pathlib import Path
 SLACK_SECONDS = 0.03
 """A child reports the items of a batch every 5 ms: that and the wake-up are not the call's."""
 _GRANT_STEP_SECONDS = 30.0
+LOOK_SECONDS = 0.05
+"""A call that is slow is looked at this often, to tell a child that sleeps from one that waits."""
 STARVED_FACTOR = 4.0
 """A starved child, which did nothing wrong, gets this many times the wall clock's backstop."""
 
@@ -37,6 +39,15 @@ def run_delay(pid: int) -> float | None:
         return None
 
 
+def asleep(pid: int) -> bool:
+    """Whether a process sleeps or blocks at this moment, rather than runs or waits to run."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    return state in "SD"
+
+
 class Budget:
     """The time of one request.
 
@@ -52,6 +63,8 @@ class Budget:
         "_look_cpu",
         "_look_delay",
         "_look_wall",
+        "_looks",
+        "_looks_asleep",
         "_wall_mark",
         "count",
         "cpu_at_start",
@@ -73,6 +86,8 @@ class Budget:
         self._look_wall: float | None = None
         self._look_cpu = 0.0
         self._look_delay: float | None = None
+        self._looks = 0
+        self._looks_asleep = 0
 
     def wait_ms(self) -> int:
         """How long to wait before `spent` must be asked; at least one millisecond."""
@@ -82,7 +97,8 @@ class Budget:
             return max(1, math.ceil((self.seconds + SLACK_SECONDS - since) * 1000))
         left = self.seconds + SLACK_SECONDS - (self._cpu() - self._cpu_mark)
         wall = self.wall_seconds - since
-        return max(5, math.ceil(min(left, wall if wall > 0 else left) * 1000))
+        left = min(left, wall if wall > 0 else left, LOOK_SECONDS)
+        return max(5, math.ceil(left * 1000))
 
     def progress(self) -> bool:
         """Note that an item came, so that the next call's time begins.
@@ -106,19 +122,28 @@ class Budget:
             self._look_delay = run_delay(self.pid)
             self._look_cpu = self._cpu() - self._cpu_mark
             self._look_wall = time.monotonic()
+            self._looks = self._looks_asleep = 0
+        self._looks += 1
+        self._looks_asleep += asleep(self.pid)
         return self.over_cpu() or self.over_wall()
 
     def starved(self) -> bool:
-        """Whether the host kept a runnable child from running, by the scheduler's own account.
+        """Whether the host kept a runnable child from running.
 
-        Time of its own is what it computed, slept or blocked: all but the time that it was
-        runnable and waited. A child with less of it than one call may have was starved.
+        A child has time of its own while it computes, sleeps or blocks. One that had less of it
+        than a call may use was starved. Two accounts of it are taken, and the smaller one counts:
+        the scheduler's run delay, which misses what a hypervisor took, and how often the child was
+        found asleep.
         """
-        delay = run_delay(self.pid)
-        if self._look_wall is None or delay is None or self._look_delay is None:
+        if self._look_wall is None:
             return False
         passed = time.monotonic() - self._look_wall
-        return self._look_cpu + passed - (delay - self._look_delay) < self.seconds
+        own = self._look_cpu + passed
+        delay = run_delay(self.pid)
+        if delay is not None and self._look_delay is not None:
+            own -= delay - self._look_delay
+        slept = passed * self._looks_asleep / max(1, self._looks)
+        return min(own, self._cpu() - self._cpu_mark + slept) < self.seconds
 
     def over_cpu(self) -> bool:
         """Whether one call, or all of them, used more processor time than allowed."""

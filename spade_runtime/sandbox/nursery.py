@@ -95,6 +95,7 @@ class Nursery:
         self._ready: deque[Hatchling] = deque()
         self._endings: dict[int, int] = {}
         self._closed = False
+        self._lost = False
         self.spawned = 0
         self.gone = 0
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -149,7 +150,7 @@ class Nursery:
     @property
     def alive(self) -> bool:
         """Whether the zygote still runs."""
-        return not self._closed and self._process.poll() is None
+        return not self._closed and not self._lost and self._process.poll() is None
 
     @property
     def process_id(self) -> int:
@@ -215,6 +216,7 @@ class Nursery:
         try:
             self._socket.send(REQUEST.pack(letter, number))
         except OSError as problem:
+            self._lost = True
             raise HostError(f"the sandbox's zygote is gone: {problem}") from problem
 
     def _receive(self) -> None:
@@ -223,8 +225,10 @@ class Nursery:
                 STATUS.size, socket.CMSG_SPACE(3 * array("i").itemsize), socket.MSG_CMSG_CLOEXEC
             )
         except OSError as problem:
+            self._lost = True
             raise HostError(f"the sandbox's zygote does not answer: {problem}") from problem
         if not data:
+            self._lost = True
             raise HostError("the sandbox's zygote is gone")
         letter, inner, status = STATUS.unpack(data)
         if letter == REPORT:

@@ -7,7 +7,7 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from spade_runtime.errors import IsolationUnavailable, UsageError
+from spade_runtime.errors import HostError, IsolationUnavailable, UsageError
 from spade_runtime.sandbox.channel import RawChild
 from spade_runtime.sandbox.facilities import LAYERS, Facilities, supported
 from spade_runtime.sandbox.herd import Herd
@@ -166,7 +166,14 @@ class SandboxPool:
         limits = limits or self.limits
         preload, memory = self._needs(source, limits)
         nursery = self._nursery(preload)
-        hatchling = nursery.take(memory)
+        try:
+            hatchling = nursery.take(memory)
+        except HostError:
+            if nursery.alive:
+                raise
+            # It was lost since it was last asked; nothing of this source has run yet.
+            nursery = self._nursery(preload)
+            hatchling = nursery.take(memory)
         self._opened += 1
         return RawChild(
             nursery,
