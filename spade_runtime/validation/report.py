@@ -16,7 +16,7 @@ from spade_runtime.spec import (
     ValidationReport,
     Verdict,
 )
-from spade_runtime.validation.text import visible
+from spade_runtime.validation.text import steady, visible
 
 _PLACES_PER_CODE = 20
 
@@ -71,7 +71,7 @@ class Findings:
             Finding(
                 code=code,
                 severity="warning" if soft else severity(code, self.profile),
-                message=visible(message, 600),
+                message=visible(steady(message), 600),
                 gate=gate,
                 line=line,
                 column=column,

@@ -9,7 +9,7 @@ from spade_runtime.sandbox.wire import Bad, Raised, RawReset, RawSolution
 from spade_runtime.validation.bench import Bench
 from spade_runtime.validation.games import Start, same_start, stop_at_fault
 from spade_runtime.validation.replies import raised_problem
-from spade_runtime.validation.text import shown
+from spade_runtime.validation.text import parting
 
 SEEDS = 64
 """Seeds of the gates: a flaw on one seed in twenty is found with 96 %."""
@@ -78,25 +78,12 @@ def _compare_rooms(bench: Bench) -> None:
 def _difference(left: Start, right: Start) -> str:
     if type(left) is RawReset and type(right) is RawReset:
         if left.observation != right.observation:
-            one, other = _parted(str(left.observation), str(right.observation))
-            return (
-                "one seed must give one first observation; in a second process it read "
-                f"{other} where the first had {one}"
-            )
+            before = parting(str(left.observation), str(right.observation))
+            return f"one seed must give one first observation; in a second process it {before}"
         if left.turns != right.turns:
             return "one seed must give the same instructions; a second process gave others"
         return "one seed must give one info; a second process gave another"
     return "reset behaved differently in a second process"
-
-
-def _parted(left: str, right: str, around: int = 40) -> tuple[str, str]:
-    """The two texts from shortly before the place at which they part."""
-    place = next(
-        (i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b),
-        min(len(left), len(right)),
-    )
-    first = max(0, place - 12)
-    return shown(left[first : first + around]), shown(right[first : first + around])
 
 
 def _bad_turns(bad: Bad) -> str:

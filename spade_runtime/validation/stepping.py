@@ -10,7 +10,7 @@ from spade_runtime.validation.bench import Bench
 from spade_runtime.validation.games import Play, Player, first_difference, same_start, script
 from spade_runtime.validation.probing import SPOILT_PLACES, batches, opening, solution
 from spade_runtime.validation.replies import raised_problem
-from spade_runtime.validation.text import shown
+from spade_runtime.validation.text import parting, shown
 
 _FIXED_SEEDS = 12
 
@@ -71,8 +71,7 @@ def _compare_rooms(bench: Bench, batches: Sequence[Sequence[Play]]) -> None:
                 bench.found(
                     "SPD404",
                     "the same seed and actions must give the same transitions; in a second "
-                    f"process step {place + 1} gave {_shown(other, place)} where the first gave "
-                    f"{_shown(play, place)}",
+                    f"process step {place + 1} {_parting(play, other, place)}",
                     seed=play.seed,
                     action=play.actions[place],
                 )
@@ -93,6 +92,21 @@ def _shown(play: Play, place: int) -> str:
     if not isinstance(reply, RawStep):
         return "an error" if reply is not None else "nothing"
     return f"({shown(str(reply.observation), 60)}, {reply.reward})"
+
+
+def _parting(play: Play, other: Play, place: int) -> str:
+    """How a step of two plays differs, in words that are the same in every run."""
+    replies = [one.replies[place] if place < len(one.replies) else None for one in (play, other)]
+    first, second = replies
+    if not isinstance(first, RawStep) or not isinstance(second, RawStep):
+        return "raised or ended otherwise"
+    if first.observation != second.observation:
+        return f"gave a text that {parting(str(first.observation), str(second.observation))}"
+    if first.reward != second.reward:
+        return f"paid another reward than {first.reward}"
+    if (first.terminated, first.truncated) != (second.terminated, second.truncated):
+        return "did not end the episode alike"
+    return "gave another info"
 
 
 def _compare_with_later(bench: Bench, replays: Sequence[Play]) -> None:

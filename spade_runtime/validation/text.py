@@ -11,6 +11,7 @@ _HIDDEN = re.compile(
     "\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _COMMAND = re.compile(r"::(?=[A-Za-z])|##(?=\[)|%(?=0[ADad])")
+_ADDRESS = re.compile(r"\b0x[0-9a-fA-F]{6,16}\b")
 _NAMED = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -42,6 +43,32 @@ def visible(text: str, limit: int = 400) -> str:
     safe = _HIDDEN.sub(_escape, text)
     safe = _COMMAND.sub(lambda found: f"\\x{ord(found.group()[0]):02x}{found.group()[1:]}", safe)
     return f"{safe}… ({rest} more characters)" if rest > 0 else safe
+
+
+def steady(text: str) -> str:
+    """A text without the memory addresses in it, which differ in every run.
+
+    >>> steady("<Flag object at 0x7f12ab34cd56>")
+    '<Flag object at 0x...>'
+    """
+    return _ADDRESS.sub("0x...", text)
+
+
+def parting(left: str, right: str) -> str:
+    """Where two texts part, without what stands there: that may differ in every run.
+
+    >>> parting("ticket 4711 for Ana", "ticket 4722 for Ana")
+    "is another after 'ticket '"
+    """
+    place = next(
+        (i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b),
+        min(len(left), len(right)),
+    )
+    # Back to the beginning of the word: numbers that differ may begin alike by chance.
+    while place and left[place - 1].isalnum():
+        place -= 1
+    same = left[max(0, place - 40) : place]
+    return f"is another after {shown(same)}" if same else "is another from its beginning on"
 
 
 def shown(value: str, limit: int = 80) -> str:

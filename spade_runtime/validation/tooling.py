@@ -12,7 +12,7 @@ from spade_runtime.schemalint import tool_problems
 from spade_runtime.validation.bench import Bench, spread
 from spade_runtime.validation.calls import ArgumentMaker, ToolCall, seen_values
 from spade_runtime.validation.games import same_start
-from spade_runtime.validation.text import shown
+from spade_runtime.validation.text import parting
 from spade_runtime.validation.tooluse import Caller, ToolPlay, by_turns, recital
 
 TURNS_LOW, TURNS_HIGH = 3, 5
@@ -168,11 +168,15 @@ def _difference(left: ToolPlay, right: ToolPlay) -> int | None:
     )
 
 
-def _result(play: ToolPlay, place: int) -> str:
-    reply = play.replies[place] if place < len(play.replies) else None
-    if not isinstance(reply, RawTool):
-        return "an error" if reply is not None else "nothing"
-    return shown(str(reply.result), 60)
+def _parting(play: ToolPlay, other: ToolPlay, place: int) -> str:
+    """How a call of two plays differs, in words that are the same in every run."""
+    replies = [one.replies[place] if place < len(one.replies) else None for one in (play, other)]
+    first, second = replies
+    if not isinstance(first, RawTool) or not isinstance(second, RawTool):
+        return "raised or ended otherwise"
+    if first.result != second.result:
+        return f"gave a result that {parting(str(first.result), str(second.result))}"
+    return "completed the user's turn in one of them only"
 
 
 def _compare_rooms(bench: Bench, batches: Sequence[Sequence[ToolPlay]]) -> None:
@@ -185,8 +189,8 @@ def _compare_rooms(bench: Bench, batches: Sequence[Sequence[ToolPlay]]) -> None:
             if place is not None:
                 bench.found(
                     "SPD507",
-                    f"tool {play.calls[place][0]} gave {_result(other, place)} in a second "
-                    f"process where the first gave {_result(play, place)}",
+                    f"the same seed and calls must give the same results; in a second process "
+                    f"tool {play.calls[place][0]} {_parting(play, other, place)}",
                     seed=play.seed,
                     action=spoken(play.calls[place]),
                 )
