@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -125,9 +125,19 @@ class Index:
 
     def select(self, query: Query) -> list[Entry]:
         """Rows that fit, in the order of their ids."""
+        return [Entry(*row) for row in self.columns(query, *Entry._fields)]
+
+    def columns(self, query: Query, *names: str) -> list[tuple[Any, ...]]:
+        """Some columns of the rows that fit, in the order of their ids: for long listings."""
+        if not set(names) <= set(Entry._fields):
+            raise ValueError(f"no such columns among {names}")
+        if not self.path.is_file():
+            return []
         clause, values = query.where()
         limit = -1 if query.limit is None else query.limit
-        return self._rows(f"WHERE {clause} ORDER BY id LIMIT ?", [*values, limit])
+        picked = f"SELECT {', '.join(names)} FROM environments WHERE {clause} ORDER BY id LIMIT ?"
+        with self._reading() as base:
+            return base.execute(picked, [*values, limit]).fetchall()
 
     def ids(self) -> list[tuple[str, str]]:
         """Id and source hash of every row, in the order of the ids; read from an index alone."""

@@ -78,7 +78,7 @@ def register_pool(folder: str | Path) -> list[str]:
     from spade_envs.pool import Pool, with_suffix
 
     root = str(Path(folder).resolve())
-    rows = [(entry.id, entry.sha256) for entry in Pool(root).entries()]
+    rows = Pool(root).index.ids()
     made: dict[str, GymSpec] = {}
     moved: list[str] = []
     for name, sha256 in rows:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import json
+from typing import Any
 
 from spade_envs import suite
 from spade_envs.commands.common import add_pool, aligned, check_skill, chosen_pool
 from spade_envs.pool_index import Query
 from spade_runtime.cli import Command
 from spade_runtime.spec import GAME_SKILLS, TOOL_SKILLS
-
-Row = tuple[str, str, str, int, str]  # id, kind, skill, turns, title
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -22,11 +21,11 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="for machines")
 
 
-def _rows(arguments: argparse.Namespace) -> list[Row]:
+def _rows(arguments: argparse.Namespace) -> list[tuple[Any, ...]]:
     skill, kind = arguments.skill, arguments.kind
     if (pool := chosen_pool(arguments)) is not None:
-        entries = pool.entries(Query(skill=skill, kind=kind))
-        return [(one.id, one.kind, one.skill, one.max_turns, one.title) for one in entries]
+        query = Query(skill=skill, kind=kind)
+        return pool.index.columns(query, "id", "kind", "skill", "max_turns", "title")
     return [
         (spec.id, spec.kind, spec.skill, spec.max_turns, spec.title)
         for spec in suite.specs().values()

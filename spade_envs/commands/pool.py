@@ -91,24 +91,24 @@ def _query(arguments: argparse.Namespace) -> Query:
 
 
 def _ls(arguments: argparse.Namespace) -> int:
-    entries = Pool(arguments.pool).entries(_query(arguments))
+    pool, query = Pool(arguments.pool), _query(arguments)
     if arguments.json:
-        print(index_json(entries))
+        print(index_json(pool.entries(query)))
         return 0
-    if not entries:
+    found = pool.index.columns(
+        query, "id", "skill", "max_turns", "plays", "win_rate", "regret", "title"
+    )
+    if not found:
         print("nothing fits")
         return 0
     rows = [
         (
-            one.id,
-            one.skill,
-            one.max_turns,
-            one.plays,
-            "-" if one.win_rate is None else f"{one.win_rate:.2f}",
-            "-" if one.regret is None else f"{one.regret:+.3f}",
-            one.title,
+            *known,
+            "-" if rate is None else f"{rate:.2f}",
+            "-" if gap is None else f"{gap:+.3f}",
+            text,
         )
-        for one in entries
+        for *known, rate, gap, text in found
     ]
     print(aligned(rows, ("id", "skill", "turns", "plays", "win rate", "regret", "title")))
     return 0
