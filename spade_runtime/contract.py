@@ -44,6 +44,7 @@ TOOL_SKILLS = (
 )
 DEFAULT_MAX_TURNS = 20
 MAX_TURNS = 100
+TITLE_CHARS = 200
 _CONTRACT_BASES = ("TextEnv", "ToolEnv")
 
 
@@ -132,7 +133,7 @@ class _Reader:
     def _environment_class(self) -> ast.ClassDef | None:
         public = [c for n, c in self.classes.items() if n[0] != "_"]
         # GEM registers classes by path, so there the base tells, whatever the name ends in.
-        named = [c for c in public if c.name.endswith("Env")] or [
+        named = [c for c in public if c.name.endswith("Env") and c.name != "Env"] or [
             c for c in public if "gem.Env" in self._bases(c)
         ]
         extended = {a.name for c in named for a in self._ancestors(c)}
@@ -230,7 +231,7 @@ class _Reader:
         reading.skill = self._literal(lineage, "skill", str)
         title = self._literal(lineage, "title", str)
         first = (reading.docstring or "").strip().partition("\n")[0].strip()
-        reading.title = title or first or _spaced(cls.name.removesuffix("Env"))
+        reading.title = (title or first or _spaced(cls.name.removesuffix("Env")))[:TITLE_CHARS]
         if reading.dialect == "published":
             return
         self._taxonomy(cls)

@@ -252,6 +252,27 @@ OPTIONAL_MODULES: dict[str, str] = {
     "to_undirected topological_generations topological_sort transitive_closure "
     "transitive_reduction transitivity triangles trivial_graph turan_graph union union_all "
     "watts_strogatz_graph weakly_connected_components wheel_graph wiener_index windmill_graph",
+    "networkx.algorithms": "approximation bipartite community flow isomorphism",
+    "networkx.algorithms.approximation": "christofides clique_removal diameter greedy_tsp "
+    "large_clique_size max_clique maximum_independent_set metric_closure min_edge_dominating_set "
+    "min_maximal_matching min_weighted_dominating_set min_weighted_vertex_cover node_connectivity "
+    "simulated_annealing_tsp steiner_tree threshold_accepting_tsp traveling_salesman_problem",
+    "networkx.algorithms.bipartite": "average_clustering biadjacency_matrix clustering color "
+    "complete_bipartite_graph configuration_model degrees density eppstein_matching "
+    "gnmk_random_graph hopcroft_karp_matching is_bipartite is_bipartite_node_set maximum_matching "
+    "min_edge_cover minimum_weight_full_matching projected_graph random_graph sets "
+    "to_vertex_cover weighted_projected_graph",
+    "networkx.algorithms.community": "girvan_newman greedy_modularity_communities is_partition "
+    "k_clique_communities kernighan_lin_bisection label_propagation_communities "
+    "louvain_communities modularity partition_quality",
+    "networkx.algorithms.flow": "build_residual_network capacity_scaling cost_of_flow dinitz "
+    "edmonds_karp max_flow_min_cost maximum_flow maximum_flow_value min_cost_flow "
+    "min_cost_flow_cost minimum_cut minimum_cut_value network_simplex preflow_push "
+    "shortest_augmenting_path",
+    "networkx.algorithms.isomorphism": "DiGraphMatcher GraphMatcher could_be_isomorphic "
+    "fast_could_be_isomorphic faster_could_be_isomorphic is_isomorphic numerical_edge_match "
+    "numerical_node_match rooted_tree_isomorphism tree_isomorphism vf2pp_isomorphism "
+    "vf2pp_is_isomorphic",
 }
 
 # Modules that stand in an environment's namespace without an import (contract.md section 1).

@@ -178,6 +178,9 @@ class Guards:
 
     def special(self, obj: Any, name: str) -> Any:
         """Read an attribute whose meaning depends on the object: `format`, `format_map`, `obj`."""
+        if type(obj) is str and "." not in obj:
+            # Without a dot no field reads an attribute.
+            return getattr(obj, name)
         if name == "obj" and isinstance(obj, (AttributeError, NameError, ImportError)):
             raise self.refuse(refusal(name))
         # Looking at what was found, not at the object, also covers `super()` and subclasses.

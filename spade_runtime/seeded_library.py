@@ -70,7 +70,29 @@ def random_names(entropy: Entropy) -> dict[str, Any]:
     found: dict[str, Any] = {
         name: _draw(entropy, name) for name in _DRAWS if hasattr(random.Random, name)
     }
+    found.update(_frequent_draws(entropy))
     return {**found, "seed": seed, "Random": Random, "SystemRandom": Random}
+
+
+def _frequent_draws(entropy: Entropy) -> dict[str, Callable[..., Any]]:
+    """What environments draw most, with fixed parameters: half the cost of `_draw`."""
+
+    def random() -> float:
+        return entropy.current.rng.random()
+
+    def randint(a: int, b: int) -> int:
+        return entropy.current.rng.randint(a, b)
+
+    def uniform(a: float, b: float) -> float:
+        return entropy.current.rng.uniform(a, b)
+
+    def choice(seq: Any) -> Any:
+        return entropy.current.rng.choice(seq)
+
+    def shuffle(x: Any) -> None:
+        entropy.current.rng.shuffle(x)
+
+    return {f.__name__: f for f in (random, randint, uniform, choice, shuffle)}
 
 
 def time_names(entropy: Entropy) -> dict[str, Any]:

@@ -64,6 +64,7 @@ class EnvTransformer(Walker):
         self._scopes: list[_Scope] = [_Scope()]
         self._builtins: list[tuple[ast.Name, list[_Scope]]] = []
         self._hidden: list[tuple[ast.Attribute, str, list[_Scope]]] = []
+        self._made_classes: list[tuple[ast.Name, list[_Scope]]] = []
         self._guarded_fields: list[str] = []
         self._positional: list[ast.AST] = []
 
@@ -186,7 +187,7 @@ class EnvTransformer(Walker):
         elif name in ("attrgetter", "methodcaller"):
             self._literal_names(node.args if name == "attrgetter" else node.args[:1])
         elif name == "type" and type(called) is ast.Name and len(node.args) == 3:
-            self.found("SPD104", node, "type() makes no classes here; use a class statement")
+            self._made_classes.append((called, self._visible()))
         return self.node_contents_visit(node)
 
     def _literal_names(self, arguments: Iterable[ast.expr]) -> None:
@@ -314,6 +315,9 @@ class EnvTransformer(Walker):
             if not any(node.id in scope.bound for scope in scopes):
                 mend = BUILTIN_MENDS.get(node.id, "remove it")
                 self.found("SPD102", node, f"{node.id}() is not available to environments; {mend}")
+        for node, scopes in self._made_classes:
+            if not any(node.id in scope.bound for scope in scopes):
+                self.found("SPD104", node, "type() makes no classes here; use a class statement")
         for attribute, module, scopes in self._hidden:
             owner = attribute.value
             assert isinstance(owner, ast.Name)

@@ -52,6 +52,8 @@ _SUBMODULES: dict[str, tuple[str, ...]] = {
     "collections": ("abc",),
     "gem": ("core", "utils"),
     "gem.utils": ("constants", "parsing", "seeding"),
+    "networkx": ("algorithms",),
+    "networkx.algorithms": ("approximation", "bipartite", "community", "flow", "isomorphism"),
     "numpy": ("random", "linalg", "fft", "typing"),
     "spade_runtime": ("authoring",),
 }

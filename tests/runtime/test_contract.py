@@ -64,6 +64,7 @@ def test_a_tool_environment():
         ("", [("SPD201", None)]),
         (env(name="CrateGame"), [("SPD201", 1)]),
         (env(name="_CrateEnv"), [("SPD201", 1)]),
+        (env(name="Env"), [("SPD201", 1)]),
         ("def f():\n" + textwrap.indent(env(), "    "), [("SPD201", None)]),
         (env() + "\n" + env(name="OtherEnv"), [("SPD202", 8)]),
     ],
@@ -247,6 +248,11 @@ def test_other_dialects_take_their_turns_from_the_constructor():
 def test_the_taxonomy_is_that_of_the_spec():
     assert contract.GAME_SKILLS == spec.GAME_SKILLS
     assert contract.TOOL_SKILLS == spec.TOOL_SKILLS
+
+
+def test_a_title_is_one_short_line():
+    long = read(env(head='"""' + "word " * 900 + '"""\nskill = "optimization"\n'))
+    assert len(long.title) == contract.TITLE_CHARS
 
 
 def test_nothing_runs():

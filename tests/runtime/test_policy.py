@@ -192,6 +192,7 @@ def test_a_guarded_helper_is_emptied_not_removed():
         "f = lambda vars: vars",
         "[input for input in ()]",
         "import math as open\nopen.pi",
+        "def type(a, b, c): return a\nx = type(1, 2, 3)",
     ],
 )
 def test_a_name_of_a_builtin_may_be_ones_own(source):

@@ -309,18 +309,20 @@ def test_numpy_and_networkx_run_in_the_guarded_namespace():
     pytest.importorskip("networkx")
     source = (
         "import numpy as np\nimport networkx as nx\nfrom numpy.linalg import det\n"
+        "from networkx.algorithms import bipartite\n"
         "grid = np.arange(9).reshape(3, 3)\ng = nx.path_graph(5)\n"
         "result = (int(grid.sum()), float(grid.mean()), int(grid.max()), np.argwhere(grid > 7).tolist(),"
         " round(float(det(np.eye(2)))), nx.shortest_path(g, 0, 4), nx.is_connected(g),"
         " str(np.array([1.5, 2])), np.zeros((2, 2)).any(), np.clip(5, 0, 3).item(),"
-        " np.unique([1, 1, 2]).tolist(), list(nx.topological_sort(nx.DiGraph([(1, 2)]))))"
+        " np.unique([1, 1, 2]).tolist(), list(nx.topological_sort(nx.DiGraph([(1, 2)]))),"
+        " bipartite.is_bipartite(g), nx.algorithms.isomorphism.is_isomorphic(g, g))"
     )
     result = check(source)
     assert result.findings == [] and result.uses == {"numpy", "networkx"}
     found = namespace(Entropy(real_generators=True), policy=True)
     exec(result.code, found)
     assert found["result"] == (
-        36, 4.0, 8, [[2, 2]], 1, [0, 1, 2, 3, 4], True, "[1.5 2. ]", False, 3, [1, 2], [1, 2],
+        36, 4.0, 8, [[2, 2]], 1, [0, 1, 2, 3, 4], True, "[1.5 2. ]", False, 3, [1, 2], [1, 2], True, True,
     )  # fmt: skip
 
 
