@@ -163,7 +163,11 @@ def _open(name: str) -> Source:
     if head == "hf":
         return DatasetSource.hub(topic)
     path = Path(name)
-    if not path.exists():
+    try:
+        there = path.exists()
+    except OSError as error:
+        raise UsageError(f"can't read the corpus {name}: {error.strerror}") from None
+    if not there:
         raise UsageError(
             f"the corpus source {name!r} does not exist; name a .jsonl or .parquet file, a dataset "
             "folder, builtin, or hf:NAME"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from array import array
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -53,6 +54,11 @@ def _text_of(row: dict[str, Any], default_id: str) -> Raw:
             own = row.get("id")
             return Raw(default_id if own is None else str(own), row[field])
     raise BadDocument(f"no field `text` or `orig_doc` among {sorted(map(str, row))[:8]}")
+
+
+def _need_datasets(name: str) -> None:
+    if find_spec("datasets") is None:
+        raise UsageError(f"reading {name} needs the library datasets; install the extra `train`")
 
 
 class JsonlSource:
@@ -166,6 +172,7 @@ class DatasetSource:
     @classmethod
     def folder(cls, path: Path) -> DatasetSource:
         """Open a folder that `save_to_disk` wrote."""
+        _need_datasets(path.name)
         from datasets import DatasetDict, load_from_disk
 
         try:
@@ -179,6 +186,7 @@ class DatasetSource:
     @classmethod
     def hub(cls, name: str) -> DatasetSource:
         """Open `NAME` or `NAME:SPLIT` of the model hub."""
+        _need_datasets(name)
         from datasets import load_dataset
 
         dataset, _, split = name.partition(":")

@@ -20,6 +20,7 @@ from spade_train.report.series import (
     memory_table,
     metric_columns,
     pool_table,
+    skill_table,
 )
 from spade_train.report.story import duel, figures, headline, start_and_end
 
@@ -67,6 +68,7 @@ def build_payload(records: RunRecords, *, embedder: Embedder = "tfidf") -> Paylo
         "pools": pool_table(cards, vectors),
         "levers": lever_series(cards),
         "memory": memory_table(cards),
+        "skills": skill_table(cards),
         "funnel": _funnel(records.designs),
         "security": _security(records.designs),
         "cost": cost_table(records.metrics),

@@ -130,6 +130,31 @@ def memory_table(cards: Sequence[Card], limit: int = 12) -> list[Row]:
     return table
 
 
+def skill_table(cards: Sequence[Card]) -> list[Row]:
+    """Return one row a skill: acceptance, and win rate and regret in the run's two halves."""
+    steps = sorted({card.step for card in cards})
+    middle = steps[len(steps) // 2] if steps else 0
+    table = []
+    for skill in sorted({str(card.design.get("skill") or "") for card in cards}):
+        own = [card for card in cards if card.design.get("skill") == skill]
+        halves = [[c for c in own if (c.step >= middle) == late] for late in (False, True)]
+        table.append(
+            {
+                "skill": skill,
+                "tries": len(own),
+                "accepted": sum(card.accepted for card in own),
+                "win": [_mean(card.win_rate for card in half) for half in halves],
+                "regret": [_mean(card.regret for card in half) for half in halves],
+            }
+        )
+    return table
+
+
+def _mean(values: Iterable[float | None]) -> Any:
+    there = present(values)
+    return rounded(float(np.mean(there))) if there else None
+
+
 def cost_table(metrics: Sequence[Row]) -> list[Row]:
     """Return what each role spent: the last step's running totals."""
     totals: dict[str, dict[str, float]] = {}

@@ -134,3 +134,15 @@ def test_several_sources_are_one_list(tmp_path):
     corpus = Corpus.open(names, max_words=5)
     assert {corpus.draw(0, i).text for i in range(3)} == {"a", "b", "c"}
     assert {corpus.draw(0, i).source for i in range(3)} == {"a.jsonl", "b.jsonl"}
+
+
+def test_a_dataset_folder(tmp_path):
+    datasets = pytest.importorskip("datasets", reason="datasets is not installed")
+    rows = datasets.Dataset.from_dict({"text": ["a b c d", "e"], "id": ["x", "y"]})
+    rows.save_to_disk(str(tmp_path / "saved"))
+    corpus = Corpus.open([str(tmp_path / "saved")], max_words=2)
+    found = {(d.id, d.text) for d in (corpus.draw(0, i) for i in range(2))}
+    assert found == {("x", "a b"), ("y", "e")}
+    (tmp_path / "plain").mkdir()
+    with pytest.raises(UsageError, match="is no dataset folder"):
+        Corpus.open([str(tmp_path / "plain")], max_words=2)

@@ -11,7 +11,15 @@ function curvesSection(data) {
       curves: [{ label: "different", colour: "designer", points: line("vendi") }, { label: "repeats", colour: "bad", points: line("repeats") }] }));
   }
   return section("curves", "How the run went", "Point at a curve, or focus it and use the arrow keys, to read its values.",
-    h("div", { class: "charts" }, charts, extra));
+    h("div", { class: "charts" }, charts, extra), skillTable(data));
+}
+
+function skillTable(data) {
+  if (!data.skills.some((row) => row.win.some(present))) return null;
+  return h("div", { style: "margin-top:2.5rem" },
+    h("h3", { style: "margin-bottom:.5rem" }, "By skill, first half of the run and second"),
+    table(["Skill", "designs", "accepted", "won, first", "second", "regret, first", "second"], data.skills.map((row) => [
+      words(row.skill), count(row.tries), percent(row.accepted / row.tries), percent(row.win[0]), percent(row.win[1]), signed(row.regret[0]), signed(row.regret[1])])));
 }
 
 function leversSection(data, open) {

@@ -136,6 +136,14 @@ def test_funnel_adds_up(payload):
     assert sum(row[1] for row in funnel["byTry"]) == funnel["tries"]
 
 
+def test_skills_are_compared_over_the_runs_halves(payload, cards):
+    table = {row["skill"]: row for row in payload.index["skills"]}
+    assert sum(row["tries"] for row in table.values()) == len(cards)
+    for row in table.values():
+        assert row["win"][1] > row["win"][0]
+        assert row["regret"][1] < row["regret"][0]
+
+
 def held(*rates, se=0.02):
     rows = [
         {"step": i, "heldout/win_rate": r, "heldout/win_rate_se": se} for i, r in enumerate(rates)
