@@ -11,14 +11,14 @@ import random
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from spade_runtime.errors import UsageError
 from spade_train.seeds import derive, environment_seeds
 from spade_train.tiny.data import Chat, design_chat, hint_chat, random_design, shuffled_meaning
-from spade_train.tiny.families import hint, source
+from spade_train.tiny.families import FAMILIES, hint, source
 from spade_train.tiny.model import Shape, new_model, parameters
 from spade_train.tiny.play import Session, scripted_plays
 from spade_train.tiny.tokenizer import END, PAD, build_tokenizer, shipped_templates
@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from spade_train.corpus import Corpus
     from spade_train.tiny.warmstart import Recipe, Row
 
-HINTED_PLAYS, FREE_PLAYS = 6, 2
+HINTED_PLAYS, FREE_PLAYS = 8, 3
+RIGHT = 0.97
+GAMES = [family for family in FAMILIES if family.kind == "game"]
 WITHOUT_DOCUMENT = 0.15
 
 Progress = Callable[[str, int, int, str], None]
@@ -58,25 +60,41 @@ class Built:
     losses: dict[str, float]
 
 
-def scripted_chats(
-    pool: Opener, environments: int, seed: int, progress: Progress
-) -> list[list[Chat]]:
-    """Play many environments whose words mean anything; one list of samples an environment."""
-    groups: list[list[Chat]] = []
+@dataclass(frozen=True, slots=True)
+class Script:
+    """Scripted play, one list of samples an environment.
+
+    Attributes:
+        drills: hinted answers to single questions, all right.
+        plays: whole episodes of mixed quality.
+    """
+
+    drills: list[list[Chat]]
+    plays: list[list[Chat]]
+
+
+def scripted_chats(pool: Opener, environments: int, seed: int, progress: Progress) -> Script:
+    """Play many environments whose words mean anything, every second one as a drill."""
+    script = Script([], [])
     for number in range(environments):
         rng = random.Random(derive("tiny-play", seed, number))
-        design = shuffled_meaning(random_design(rng), rng)
-        with pool.open(source(design), instances=max(HINTED_PLAYS, FREE_PLAYS)) as session:
-            groups.append(_plays(session, hint(design, rng), rng, derive(seed, number)))
+        drill = number % 2 == 0
+        design = shuffled_meaning(random_design(rng, rng.choice(GAMES) if drill else None), rng)
+        if drill:
+            design = replace(design, rounds=1)
+        with pool.open(source(design), instances=HINTED_PLAYS) as session:
+            chats = _plays(session, hint(design, rng), rng, derive(seed, number), drill)
+        (script.drills if drill else script.plays).append(chats)
         progress("scripted play", number + 1, environments, "environments")
-    return groups
+    return script
 
 
-def _plays(session: Session, text: str, rng: random.Random, seed: int) -> list[Chat]:
+def _plays(session: Session, text: str, rng: random.Random, seed: int, drill: bool) -> list[Chat]:
     seeds = environment_seeds(HINTED_PLAYS, "tiny", seed)
-    hinted = scripted_plays(session, seeds, rng, hint=text)
-    free = scripted_plays(session, seeds, rng)[:FREE_PLAYS]
-    return [Chat("play", play.messages, play.tools) for play in (*hinted, *free)]
+    plays = scripted_plays(session, seeds, rng, hint=text, right=1.0 if drill else RIGHT)
+    if not drill:
+        plays += scripted_plays(session, seeds, rng)[:FREE_PLAYS]
+    return [Chat("play", play.messages, play.tools) for play in plays]
 
 
 def build(
@@ -108,12 +126,12 @@ def build(
     from spade_train.chat import ChatTemplate
     from spade_train.tiny.warmstart import train
 
-    groups = scripted_chats(pool, environments, recipe.seed, progress)
+    script = scripted_chats(pool, environments, recipe.seed, progress)
     documents = [corpus.draw(recipe.seed, number).text for number in range(len(corpus))]
     tokenizer = build_tokenizer(documents, shipped_templates())
     ids = {token: tokenizer.convert_tokens_to_ids(token) for token in (PAD, END)}
     model = new_model(len(tokenizer), shape or Shape(), recipe.seed, pad=ids[PAD], end=ids[END])
-    rows = _Rows(ChatTemplate(tokenizer), groups, documents, recipe)
+    rows = _Rows(ChatTemplate(tokenizer), script, documents, recipe)
     last: dict[str, float] = {}
 
     def report(step: int, losses: dict[str, float]) -> None:
@@ -134,7 +152,7 @@ class _Rows:
     def __init__(
         self,
         template: Any,
-        groups: Sequence[Sequence[Chat]],
+        script: Script,
         documents: Sequence[str],
         recipe: Recipe,
     ) -> None:
@@ -143,22 +161,26 @@ class _Rows:
         self.template = template
         self.documents = documents
         self.recipe = recipe
-        self._plays = self._forever([[encode(template, chat) for chat in one] for one in groups])
+        self._drills = self._forever([encode(template, c) for one in script.drills for c in one])
+        self._plays = self._forever([encode(template, c) for one in script.plays for c in one])
 
-    def _forever(self, groups: Sequence[Sequence[Row]]) -> Iterator[Row]:
+    def _forever(self, rows: Sequence[Row]) -> Iterator[Row]:
         from spade_train.tiny.warmstart import shuffled
 
-        for group in shuffled(groups, random.Random(derive("tiny-order", self.recipe.seed))):
-            yield from group
+        return shuffled(rows, random.Random(derive("tiny-order", self.recipe.seed)))
 
     def __call__(self, step: int) -> list[Row]:
         from spade_train.tiny.warmstart import encode
 
         rng = random.Random(derive("tiny-step", self.recipe.seed, step))
-        chats = [design_chat(self._document(rng), rng) for _ in range(self.recipe.designs)]
-        chats += [hint_chat(rng) for _ in range(self.recipe.hints)]
+        drilling = step < self.recipe.drill_steps
+        # A little of everything from the start, so that the change of stages is no shock.
+        share = 3 if drilling else 1
+        chats = [design_chat(self._document(rng), rng) for _ in range(self.recipe.designs // share)]
+        chats += [hint_chat(rng) for _ in range(self.recipe.hints // share)]
         rows = [encode(self.template, chat) for chat in chats]
-        return rows + [next(self._plays) for _ in range(self.recipe.plays)]
+        rows += [next(self._plays) for _ in range(self.recipe.plays // share)]
+        return rows + [next(self._drills) for _ in range(self.recipe.drills if drilling else 0)]
 
     def _document(self, rng: random.Random) -> str | None:
         return None if rng.random() < WITHOUT_DOCUMENT else rng.choice(self.documents)

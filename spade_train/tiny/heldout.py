@@ -17,7 +17,7 @@ from spade_train.tiny.families import FAMILIES, Design, hint, source
 from spade_train.tiny.lexicon import BY_WORD, NEW_THEMES, STEP_OPS, Op, rule_text
 
 SEED = 20260819
-PER_FAMILY = 4
+PER_FAMILY = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Heldout:
 
 
 def environments() -> list[Heldout]:
-    """Return the held-out set: 52 environments, always the same ones."""
+    """Return the held-out set: 60 environments, always the same ones."""
     rng = random.Random(SEED)
     return [*_known(rng), *_mixed(), *_relays(), *_ordered(), *_long(rng)]
 
@@ -59,8 +59,8 @@ def _known(rng: random.Random) -> list[Heldout]:
                 op=family.ops[number % len(family.ops)],
                 theme=NEW_THEMES[number % len(NEW_THEMES)],
                 skill=family.skills[number % len(family.skills)],
-                rounds=(1, 2, 3, 2)[number],
-                options=(low, low + 1, low + 2, high)[number],
+                rounds=(1, 2, 3, 2, 1)[number],
+                options=(low, low + 1, low + 2, high, low + 3)[number],
                 spare=number % 2 if family.kind == "tool_use" else 0,
                 style=rng.getrandbits(30),
             ).within()

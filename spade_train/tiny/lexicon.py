@@ -70,7 +70,7 @@ THEMES = _words(
 NEW_THEMES = _words("glacier bakery lantern comet loom quarry")
 
 POINTS = _words("north northeast east southeast south southwest west northwest")
-COLOURS = _words("red orange yellow green blue violet")
+COLOURS = _words("red orange yellow green blue indigo violet")
 LETTERS = tuple("abcdefghij")
 DIGITS = tuple(str(digit) for digit in range(10))
 

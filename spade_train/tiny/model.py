@@ -52,6 +52,7 @@ def new_model(vocabulary: int, shape: Shape, seed: int, *, pad: int, end: int) -
         pad_token_id=pad,
         bos_token_id=None,
         eos_token_id=end,
+        initializer_range=0.8 / shape.width**0.5,
         dtype="float32",
     )
     with torch.random.fork_rng(devices=[]):

@@ -36,7 +36,7 @@ class Play:
 
     Attributes:
         messages: the conversation, the player's replies as `assistant`.
-        tools: tool schemas of the environment.
+        tools: tool schemas of the environment, without the function wrapper.
         hinted: whether the first observation held the hint.
         solved: whether the last reply solved the task.
     """
@@ -110,7 +110,7 @@ class _Player:
         self.right = right if hint is not None else 0.0
         self.hinted = hint is not None
         info = start.info.get("spade", {})
-        self.tools: list[dict[str, Any]] = info.get("tools") or []
+        self.tools = [tool.get("function", tool) for tool in info.get("tools") or ()]
         text = start.observation if hint is None else f"{start.observation}\n\nHint: {hint}"
         self.messages = [{"role": "user", "content": text}]
         self.listed = options(start.observation)
@@ -156,7 +156,7 @@ class _Player:
         self.tried.add(choice)
         if not self.tools:
             return f" {choice}"
-        schema = self.tools[0].get("function", self.tools[0])
+        schema = self.tools[0]
         name, argument = schema["name"], next(iter(schema["parameters"]["properties"]))
         kind = schema["parameters"]["properties"][argument].get("type")
         return tool_message(name, {argument: int(choice) if kind == "integer" else choice})

@@ -54,12 +54,15 @@ _SLOT = re.compile(
 )
 _JOINT = re.compile(r"(?<==)(?= )|(?<=return)(?= )|(?<= in)(?= )(?=.*:$)|(?<=if)(?= )")
 
+# A step rule is one token, as an order rule is: a hint is then one thing to look up, not three.
+STEP_RULES = tuple(f" {lexicon.rule_text(op)}" for op in lexicon.STEP_OPS)
+
 # What observations, hints, calls and prompts are made of beside the sources' lines.
 PHRASES = (
     "The", "In the", "Now", " you", " at the", " and", ". Pick:", ". Choose:", ". Options:",
     "Over.", "Solved.", "Wrong.", "Sent.", "Sent to", "Unlocked", "\n\nHint:", "Hint:",
     " Here", " The", " With", "Here", "With", " means", " gives", " go", " take", ".",
-    " forward", " back", " step", " steps", " the largest", " the smallest",
+    " forward", " back", " step", " steps", *STEP_RULES, " the largest", " the smallest",
     " the second largest", " the second smallest", " the sum without tens",
     '<tool_call>{"name": "', '", "arguments": {"', '":', ' "', '"}}</tool_call>', "}}</tool_call>",
     "send", "unlock", "box", "gate", " options.", "Tools:", " send(", " unlock(", ")",

@@ -37,21 +37,26 @@ class Recipe:
     """How the warm start trains.
 
     Attributes:
-        steps: optimiser steps.
+        steps: optimiser steps. Many small ones: the use of hints breaks through after some
+            hundred, at any batch size.
+        drill_steps: of these, the first ones, which see mostly hinted answers to single questions.
         learning_rate: its peak; a short rise, then half a cosine down to a twentieth.
-        designs: design samples of one step.
+        drills: drills of a drill step, beside a third of the samples below.
+        designs: design samples of a step.
         hints: hint samples.
         plays: play samples.
         micro_tokens: padded tokens of one forward pass.
         seed: of data, initialisation and order.
     """
 
-    steps: int = 400
-    learning_rate: float = 3e-3
-    designs: int = 32
-    hints: int = 16
-    plays: int = 192
-    micro_tokens: int = 6000
+    steps: int = 2200
+    drill_steps: int = 900
+    learning_rate: float = 2e-3
+    drills: int = 30
+    designs: int = 6
+    hints: int = 3
+    plays: int = 24
+    micro_tokens: int = 4000
     seed: int = 0
 
 
@@ -130,7 +135,7 @@ def shuffled(items: Sequence[Any], rng: random.Random) -> Iterator[Any]:
 
 
 def _schedule(step: int, steps: int) -> float:
-    rise = min(1.0, (step + 1) / 20)
+    rise = min(1.0, (step + 1) / 50)
     return rise * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * step / steps)))
 
 

@@ -95,7 +95,7 @@ FAMILIES: tuple[Family, ...] = (
         STEP_OPS,
         blocks.WHEEL,
         "self.colours",
-        options=(3, 6),
+        options=(3, 7),
     ),
     Family(
         "desk",
@@ -153,15 +153,18 @@ class Design:
         return f"The {self.theme} {self.op.word}: {self.rounds} {noun}, {self.options} options."
 
     def within(self) -> Design:
-        """Clip the levers to what the family allows and the blind policies leave.
+        """Clip the levers to what the family allows and the validator's audit leaves.
 
-        Picking one of two shown clues wins too often for a single round of few options.
+        In a single round, one of two shown clues is right too often; and of many options the
+        smallest is too often the smallest there is.
         """
         low, high = self.family.rounds
+        if self.family.name == "pair" and self.op.kind == "order":
+            low = 2
         rounds = min(max(self.rounds, low), high)
         low, high = self.family.options
-        if self.family.name == "pair" and self.op.kind == "order" and rounds == 1:
-            low = 5
+        if self.family.name == "pick" and rounds == 1:
+            high = 6
         return replace(self, rounds=rounds, options=min(max(self.options, low), high))
 
 

@@ -190,12 +190,12 @@ PAIR: Variants = (
 PICK: Variants = (
     """
     def draw(self, rng):
-        shown = rng.sample(range(10), self.options)
+        shown = rng.sample(range(20), self.options)
         want = sorted(shown)[$rank]
 """,
     """
     def draw(self, rng):
-        shown = list(range(10))
+        shown = list(range(20))
         rng.shuffle(shown)
         shown = shown[:self.options]
         want = sorted(shown)[$rank]
@@ -205,22 +205,22 @@ PICK: Variants = (
 # The wheel stays where it was turned to, so each round goes on from the one before.
 WHEEL: Variants = (
     """
-    colours = "red orange yellow green blue violet".split()
+    colours = "red orange yellow green blue indigo violet".split()
 
     def reset(self, seed=None):
         rng = random.Random(seed)
         self.tasks, self.turn, self.right = [], 0, 0
-        place = rng.randrange(6)
+        place = rng.randrange(7)
         for _ in range(self.rounds):
             clue = self.colours[place]
-            place = (place $shift) % 6
+            place = (place $shift) % 7
             self.tasks.append(self.draw(rng, clue, self.colours[place]))
         return self.tasks[0][0], {}
 
     def draw(self, rng, clue, want):
 """,
     """
-    colours = ["red", "orange", "yellow", "green", "blue", "violet"]
+    colours = ["red", "orange", "yellow", "green", "blue", "indigo", "violet"]
 
     def reset(self, seed=None):
         rng = random.Random(seed)
@@ -229,7 +229,7 @@ WHEEL: Variants = (
         want = rng.choice(self.colours)
         while len(self.tasks) < self.rounds:
             clue = want
-            want = self.colours[(self.colours.index(clue) $shift) % 6]
+            want = self.colours[(self.colours.index(clue) $shift) % 7]
             self.tasks.append(self.draw(rng, clue, want))
         return self.tasks[0][0], {}
 

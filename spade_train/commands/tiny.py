@@ -1,0 +1,93 @@
+"""`spade tiny`: build the embedded policy from nothing, or measure one."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from spade_runtime.cli import Command
+
+STEPS, DRILLS, ENVIRONMENTS = 2200, 900, 4000
+
+
+def _configure(parser: argparse.ArgumentParser) -> None:
+    tasks = parser.add_subparsers(dest="task", required=True, metavar="TASK")
+    build = tasks.add_parser("build", help="train the embedded policy from nothing")
+    build.add_argument("--out", type=Path, required=True, help="folder to write; must be empty")
+    build.add_argument("--seed", type=int, default=0)
+    build.add_argument("--steps", type=int, default=STEPS, help=f"training steps ({STEPS})")
+    build.add_argument("--drill-steps", type=int, default=DRILLS, help=argparse.SUPPRESS)
+    build.add_argument(
+        "--environments", type=int, default=ENVIRONMENTS, help=f"played by script ({ENVIRONMENTS})"
+    )
+    build.add_argument("--layers", type=int, default=None, help=argparse.SUPPRESS)
+    build.add_argument("--width", type=int, default=None, help=argparse.SUPPRESS)
+    build.add_argument("--threads", type=int, default=2, help="of torch (2)")
+
+
+def _run(arguments: argparse.Namespace) -> int:
+    import torch
+
+    from spade_runtime.sandbox import SandboxPool
+    from spade_train.corpus import Corpus
+    from spade_train.tiny.build import build
+    from spade_train.tiny.model import Shape
+    from spade_train.tiny.warmstart import Recipe
+
+    torch.set_num_threads(arguments.threads)
+    shape = Shape()
+    if arguments.layers or arguments.width:
+        width = arguments.width or shape.width
+        shape = Shape(arguments.layers or shape.layers, width, width // 32, 7 * width // 2)
+    recipe = Recipe(steps=arguments.steps, drill_steps=arguments.drill_steps, seed=arguments.seed)
+    with SandboxPool() as pool:
+        built = build(
+            arguments.out,
+            pool,
+            Corpus.open(["builtin"], max_words=200),
+            recipe,
+            shape=shape,
+            environments=arguments.environments,
+            progress=_Progress(),
+        )
+    print(
+        f"{built.folder}: {built.parameters:,} parameters, {built.vocabulary} tokens; last losses "
+        + ", ".join(f"{name} {loss:.3f}" for name, loss in sorted(built.losses.items()))
+    )
+    return 0
+
+
+class _Progress:
+    """One line a stage on stderr, with rate and time left; redrawn only on a terminal."""
+
+    def __init__(self) -> None:
+        self.stage = ""
+        self.began = self.shown = 0.0
+        self.first = 0
+
+    def __call__(self, stage: str, done: int, total: int, note: str) -> None:
+        now = time.monotonic()
+        if stage != self.stage:
+            self.stage, self.began, self.first, self.shown = stage, now, done - 1, 0.0
+        terminal = sys.stderr.isatty()
+        if done < total and now - self.shown < (0.2 if terminal else 20.0):
+            return
+        self.shown = now
+        rate = (done - self.first) / max(now - self.began, 1e-9)
+        left = (total - done) / rate if rate else 0.0
+        line = f"{stage}: {done}/{total}  {rate:.1f}/s  {left:.0f} s left  {note}"
+        end = "\n" if not terminal or done == total else ""
+        print(("\r\x1b[K" if terminal else "") + line, end=end, file=sys.stderr, flush=True)
+
+
+command = Command(
+    "tiny",
+    "build the embedded policy from nothing",
+    _configure,
+    _run,
+    "The embedded policy is a decoder of about a million parameters that writes small environments "
+    "and plays them. `spade tiny build --out FOLDER` trains it from nothing on data that the "
+    "project generates: scripted play in the sandbox, designs, and hints.",
+)
