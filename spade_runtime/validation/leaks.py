@@ -153,7 +153,8 @@ def _chance(cases: Sequence[Case], test: Sequence[Case]) -> float:
         places.update(
             len(tokens) - place for place, token in enumerate(tokens) if token == case.answer
         )
-    common = [place for place, seen in places.items() if seen >= len(cases) / 10]
+    most = max(places.values(), default=0)
+    common = [place for place, seen in places.items() if 2 * seen >= most]
     listed = 1 / len(common) if len(common) > 1 else 0.0
     return max(total / len(test), listed)
 
