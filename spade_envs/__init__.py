@@ -25,16 +25,19 @@ if TYPE_CHECKING:
     from spade_envs.env import SpadeEnv
     from spade_envs.pool import Pool
     from spade_envs.spaces import UnicodeText
+    from spade_envs.vector import SpadeVectorEnv
 
 _HOMES = {
     "Pool": "spade_envs.pool",
     "SpadeEnv": "spade_envs.env",
+    "SpadeVectorEnv": "spade_envs.vector",
     "UnicodeText": "spade_envs.spaces",
 }
 
 __all__ = [
     "Pool",
     "SpadeEnv",
+    "SpadeVectorEnv",
     "UnicodeText",
     "register",
     "register_pool",

@@ -72,6 +72,8 @@ def visible(text: str) -> str:
     >>> visible("<think>a</think> b <think> c")
     ' b '
     """
+    if "think>" not in text:
+        return text
     rest = text[text.rfind("</think>") + 8 :] if "</think>" in text else text
     start = rest.find("<think>")
     return rest if start < 0 else rest[:start]
@@ -103,6 +105,8 @@ def message_text(message: Any) -> str:
     Raises:
         UsageError: the message is neither, or its text can't be encoded as UTF-8.
     """
+    if type(message) is str and message.isascii():
+        return message
     content = message.get("content") if isinstance(message, Mapping) else message
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, Mapping)]

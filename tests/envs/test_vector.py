@@ -1,0 +1,305 @@
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
+
+import spade_envs
+from spade_envs.env import SpadeEnv
+from spade_envs.vector import SpadeVectorEnv
+from spade_runtime.errors import EpisodeOver, UsageError
+
+TALLY = '''
+class TallyEnv(TextEnv):
+    """Keep a tally; some words do harm."""
+
+    skill = "memory_recall"
+    max_turns = 6
+
+    def reset(self, seed=None):
+        if seed == 666:
+            raise ValueError("unlucky")
+        if seed == 667:
+            while True:
+                pass
+        self.words = [str(seed)]
+        return " ".join(self.words), {"seed": seed}
+
+    def step(self, action):
+        if action == "raise":
+            raise KeyError(action)
+        if action == "loop":
+            while True:
+                pass
+        if action == "fill":
+            self.words = ["x"] * 10**9
+        self.words.append(action)
+        return " ".join(self.words), 0.25, action == "end", False, {"count": len(self.words)}
+'''
+
+
+def tally(num_envs, **options):
+    return SpadeVectorEnv(num_envs, source=TALLY, **options)
+
+
+@pytest.fixture
+def four():
+    vector = tally(4, per_child=4)
+    yield vector
+    vector.close()
+
+
+def play(vector, rounds, seed=5):
+    """Everything that a vector gives for the same actions."""
+    found = [vector.reset(seed=seed)]
+    for turn in range(rounds):
+        actions = tuple(
+            "end" if (turn + place) % 5 == 4 else f"w{turn}{place}"
+            for place in range(vector.num_envs)
+        )
+        found.append(vector.step(actions))
+    vector.close()
+    return found
+
+
+def same(left, right):
+    if isinstance(left, dict):
+        assert left.keys() == right.keys()
+        for key in left:
+            same(left[key], right[key])
+    elif isinstance(left, np.ndarray):
+        assert left.dtype == right.dtype
+        assert left.tolist() == right.tolist()
+    elif isinstance(left, tuple | list):
+        assert len(left) == len(right)
+        for one, other in zip(left, right, strict=True):
+            same(one, other)
+    else:
+        assert left == right
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
+def test_a_vector_is_what_gymnasiums_own_would_be(mode):
+    own = play(SyncVectorEnv([lambda: SpadeEnv(TALLY)] * 5, autoreset_mode=mode), 13)
+    for per_child in (1, 2, 16):
+        same(play(tally(5, autoreset_mode=mode, per_child=per_child), 13), own)
+
+
+def test_make_vec_takes_the_vector_of_ours():
+    vector = gymnasium.make_vec("spade/RollingDie-v0", num_envs=3, autoreset_mode="SameStep")
+    assert isinstance(vector, SpadeVectorEnv)
+    assert vector.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+    observations, infos = vector.reset(seed=[4, 4, 5])
+    assert observations in vector.observation_space
+    assert observations[0] == observations[1] != observations[2]
+    assert infos["spade"]["turn"].tolist() == [0, 0, 0]
+    result = vector.step(["hm", "ha", "ho"])
+    assert [type(part) for part in result[:4]] == [tuple, *[np.ndarray] * 3]
+    assert vector.spec.id == "spade/RollingDie-v0"
+    vector.close()
+    vector.close()
+
+
+def test_observations_differ_where_the_async_vector_with_shared_text_gives_constants(four):
+    observations, _ = four.reset(seed=[1, 2, 3, 4])
+    assert observations == ("1", "2", "3", "4")
+    assert four.step(["a", "b", "c", "d"])[0] == ("1 a", "2 b", "3 c", "4 d")
+    with pytest.raises(ValueError, match="shared_memory"):
+        AsyncVectorEnv([lambda: SpadeEnv(TALLY)] * 2, shared_memory=True)
+
+
+def test_gymnasiums_async_vector_works_without_shared_memory():
+    vector = AsyncVectorEnv([lambda: SpadeEnv(TALLY)] * 2, shared_memory=False)
+    assert vector.reset(seed=[3, 4])[0] == ("3", "4")
+    assert vector.step(("a", "b"))[0] == ("3 a", "4 b")
+    vector.close()
+
+
+def test_a_step_of_next_step_autoreset_ignores_the_action(four):
+    four.reset(seed=[1, 2, 3, 4])
+    four.step(["end", "b", "c", "d"])
+    observations, rewards, terminated, _, infos = four.step([object(), "b", "c", "d"])
+    assert observations[0] not in ("1", "1 end")
+    assert (rewards[0], terminated[0]) == (0.0, False)
+    assert infos["spade"]["turn"].tolist() == [0, 2, 2, 2]
+    assert infos["count"].tolist() == [0, 3, 3, 3]
+    assert infos["_count"].tolist() == [False, True, True, True]
+
+
+def test_same_step_autoreset_keeps_the_last_observation():
+    vector = tally(2, autoreset_mode=AutoresetMode.SAME_STEP)
+    vector.reset(seed=[1, 2])
+    observations, rewards, terminated, _, infos = vector.step(["end", "b"])
+    assert infos["final_obs"].tolist() == ["1 end", None]
+    assert infos["final_info"]["count"].tolist() == [2, 0]
+    assert terminated.tolist() == [True, False]
+    assert rewards.tolist() == [0.25, 0.25]
+    assert observations[0].isdigit()
+    assert observations[1] == "2 b"
+    vector.close()
+
+
+def test_disabled_autoreset_wants_a_mask():
+    vector = tally(3, autoreset_mode="Disabled")
+    vector.reset(seed=[1, 2, 3])
+    vector.step(["end", "b", "c"])
+    with pytest.raises(EpisodeOver, match="environment 0 has ended.*reset_mask"):
+        vector.step(["a", "b", "c"])
+    mask = np.array([True, False, False])
+    observations, infos = vector.reset(seed=[7, 8, 9], options={"reset_mask": mask})
+    assert observations == ("7", "2 b", "3 c")
+    assert infos["_seed"].tolist() == [True, False, False]
+    assert vector.step(["a", "b", "c"])[0] == ("7 a", "2 b b", "3 c c")
+    vector.close()
+
+
+def test_hints_and_limits(four):
+    observations, _ = four.reset(seed=[1] * 4, options={"hint": [None, "a", None, "b"]})
+    assert observations == ("1", "1\n\nHint: a", "1", "1\n\nHint: b")
+    four.reset(seed=[1] * 4, options={"hint": "c", "max_turns": 1})
+    assert four.step(["x"] * 4)[3].tolist() == [True] * 4
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda v: v.step(["a"] * 3), "4 actions are needed, 3 came"),
+        (lambda v: v.step("abcd"), "4 actions are needed, one text came"),
+        (lambda v: v.step(["a", "b", "c", 4]), "a message is text"),
+        (lambda v: v.step(["a", "b", "c", "\ud800"]), "lone surrogate"),
+        (lambda v: v.reset(seed=[1, 2]), "4 seeds are needed, 2 came"),
+        (lambda v: v.reset(seed=[1, 2, 3, -4]), "a seed is an integer"),
+        (lambda v: v.reset(options={"reset_mask": [0, 1, 0, 1]}), "is a boolean array"),
+        (lambda v: v.reset(options={"reset_mask": np.zeros(4, bool)}), "at least one True"),
+        (lambda v: v.reset(options={"hint": ["a"]}), "4 hints are needed"),
+        (lambda v: v.reset(options={"hint": 4}), "a hint is a text or None"),
+    ],
+)
+def test_a_callers_mistake_leaves_every_episode_as_it_was(call, message):
+    vector = tally(4, per_child=2)
+    vector.reset(seed=[1, 2, 3, 4])
+    vector.step(["a", "b", "c", "d"])
+    with pytest.raises(UsageError, match=message):
+        call(vector)
+    assert vector.step(["e"] * 4)[0] == ("1 a e", "2 b e", "3 c e", "4 d e")
+    vector.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"num_envs": 0, "source": TALLY}, "num_envs is at least 1"),
+        ({"num_envs": 1}, "name a source"),
+        ({"num_envs": 2, "members": ["spade/RollingDie-v0"]}, "a list of 2 ids"),
+        ({"num_envs": 1, "source": TALLY, "autoreset_mode": "Never"}, "'NextStep', 'SameStep'"),
+    ],
+)
+def test_impossible_vectors(arguments, message):
+    with pytest.raises(UsageError, match=message):
+        SpadeVectorEnv(**arguments)
+
+
+def test_stepping_before_the_first_reset(four):
+    with pytest.raises(EpisodeOver, match="call reset first"):
+        four.step(["a"] * 4)
+    with pytest.raises(UsageError, match="the first reset is of all"):
+        four.reset(options={"reset_mask": np.array([True, False, False, False])})
+
+
+def test_an_exception_ends_its_own_environment(four):
+    four.reset(seed=[1, 2, 3, 4])
+    observations, rewards, terminated, truncated, infos = four.step(["a", "raise", "c", "d"])
+    assert observations == ("1 a", "", "3 c", "4 d")
+    assert truncated.tolist() == [False, True, False, False]
+    assert not terminated.any()
+    assert rewards.tolist() == [0.25, 0.0, 0.25, 0.25]
+    assert infos["spade"]["fault"][1]["code"] == "SPD401"
+    assert infos["spade"]["fault"][0] is None
+    assert four.step(["e"] * 4)[0][2] == "3 c e"
+
+
+@pytest.mark.parametrize(("word", "code"), [("loop", "SPD801"), ("fill", "SPD802")])
+@pytest.mark.parametrize("per_child", [1, 4])
+def test_a_lost_child_ends_one_environment_and_no_other(word, code, per_child):
+    vector = tally(4, per_child=per_child)
+    vector.reset(seed=[1, 2, 3, 4])
+    vector.step(["a", "end", "c", "d"])
+    observations, _, _, truncated, infos = vector.step(["b", "ignored", word, "f"])
+    assert (observations[0], observations[2:]) == ("1 a b", ("", "4 d f"))
+    assert truncated.tolist() == [False, False, True, False]
+    assert infos["spade"]["fault"][2]["code"] == code
+    assert [fault is None for fault in infos["spade"]["fault"]] == [True, True, False, True]
+    begun = observations[1]
+    observations, _, _, truncated, _ = vector.step(["g", "h", "ignored", "i"])
+    assert (observations[0], observations[1], observations[3]) == (
+        "1 a b g",
+        f"{begun} h",
+        "4 d f i",
+    )
+    assert not truncated.any()
+    assert vector.restored == (0 if per_child == 1 or word == "fill" else 3)
+    vector.close()
+
+
+def test_two_culprits_in_one_child():
+    vector = tally(4, per_child=4)
+    vector.reset(seed=[1, 2, 3, 4])
+    observations, _, _, truncated, _ = vector.step(["loop", "b", "loop", "d"])
+    assert truncated.tolist() == [True, False, True, False]
+    assert observations == ("", "2 b", "", "4 d")
+    assert vector.step(["x"] * 4)[0][1] == "2 b x"
+    vector.close()
+
+
+def test_a_reset_that_fails_is_told_by_the_next_step(four):
+    observations, infos = four.reset(seed=[1, 666, 3, 4])
+    assert observations == ("1", "", "3", "4")
+    assert infos["spade"]["fault"][1]["code"] == "SPD303"
+    observations, _, _, truncated, infos = four.step(["a"] * 4)
+    assert truncated.tolist() == [False, True, False, False]
+    assert infos["spade"]["fault"][1]["code"] == "SPD303"
+    observations, _, _, truncated, infos = four.step(["b"] * 4)
+    assert observations[1].isdigit()
+    assert not truncated.any()
+
+
+def test_many_classes_in_one_vector():
+    ids = ["spade/RollingDie-v0", "spade/HerbariumSearch-v0", "spade/RollingDie-v0"]
+    vector = SpadeVectorEnv(3, members=[*ids[:2], {"source": TALLY}])
+    observations, infos = vector.reset(seed=[3, 3, 3])
+    for place, name in enumerate(ids[:2]):
+        env = gymnasium.make(name)
+        assert observations[place] == env.reset(seed=3)[0]
+        env.close()
+    assert observations[2] == "3"
+    assert infos["spade"]["_tools"].tolist() == [False, True, False]
+    assert isinstance(infos["spade"]["tools"][1], list)
+    call = '<tool_call>{"name": "nothing"}</tool_call>'
+    observations = vector.step(["north", call, "word"])[0]
+    assert observations[1].startswith("Error: unknown tool 'nothing'")
+    assert observations[2] == "3 word"
+    vector.close()
+
+
+def test_a_vector_of_tools_is_solved_by_structured_calls():
+    vector = gymnasium.make_vec("spade/HerbariumSearch-v0", num_envs=3, autoreset_mode="Disabled")
+    vector.reset(seed=[1, 2, 3])
+    steps = [seat.table.session.solution(slots=[seat.slot])[0] for seat in vector._seats]
+    for calls in zip(*steps, strict=True):
+        _, rewards, terminated, _, infos = vector.step(list(calls))
+    assert terminated.all()
+    assert rewards.tolist() == [1.0] * 3
+    assert infos["spade"]["credit"].tolist() == [1.0] * 3
+    vector.close()
+
+
+def test_rendering(four):
+    assert four.render() is None
+    vector = tally(2, render_mode="ansi")
+    vector.reset(seed=[1, 2])
+    vector.step(["\x1b", "b"])
+    assert vector.render() == ("1 \\x1b", "2 b")
+    vector.close()
+
+
+def test_vectors_are_part_of_the_public_face():
+    assert spade_envs.SpadeVectorEnv is SpadeVectorEnv
