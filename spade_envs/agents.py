@@ -20,6 +20,12 @@ from spade_runtime.spec import ToolSpec
 
 GROUP = "spade.policies"
 SCRIPTED = ("random", "solution", "text:WORDS")
+INSTRUCTIONS = {
+    "game": "Play this text game as well as you can. You may think first. Close every message with "
+    "the action that you choose, written as \\boxed{action}.",
+    "tool_use": "Do what the user asks by calling the tools, and no more than that. What you have "
+    "not been told, look up. Each new wish comes with the result of a call.",
+}
 
 _QUOTED = re.compile(r"'([^'\n]{1,80})'")
 _WORD = re.compile(r"[^\s,.;:!?()\[\]{}'\"]+")
@@ -62,6 +68,7 @@ class AgentSettings:
         key_variable: environment variable that holds the server's key.
         concurrency: requests in flight.
         timeout: seconds for one request.
+        system: what a server's model is told before it plays; None for `INSTRUCTIONS`.
     """
 
     temperature: float = 0.6
@@ -71,6 +78,7 @@ class AgentSettings:
     key_variable: str = "OPENAI_API_KEY"
     concurrency: int = 8
     timeout: float = 120.0
+    system: str | None = None
 
 
 AgentFactory = Callable[[str, AgentSettings], Agent]

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from spade_envs.agents import AgentSettings, View
+from spade_envs.agents import INSTRUCTIONS, AgentSettings, View
 from spade_runtime.errors import HostError, SpadeError, UsageError
 
 RETRIES = 3
@@ -47,9 +47,13 @@ class ChatServerAgent:
             return list(threads.map(self._ask, views))
 
     def _ask(self, view: View) -> Any:
+        told = self.settings.system
+        if told is None:
+            told = INSTRUCTIONS["tool_use" if view.tools else "game"]
+        opening = [{"role": "system", "content": told}] if told else []
         body: dict[str, Any] = {
             "model": self.model,
-            "messages": list(view.messages),
+            "messages": [*opening, *view.messages],
             "temperature": self.settings.temperature,
             "top_p": self.settings.top_p,
             "max_tokens": self.settings.max_tokens,

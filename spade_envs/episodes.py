@@ -167,8 +167,7 @@ class Recording:
 def as_chat(message: Any, observation: str) -> list[dict[str, Any]]:
     """A message of the agent and the observation that answers it, in OpenAI's form.
 
-    Structured calls are answered by a tool message each, as servers demand; the first carries the
-    observation of them all.
+    Structured calls are answered by a tool message each, as servers demand.
     """
     calls = message.get("tool_calls") if isinstance(message, dict) else message
     if not isinstance(calls, list) or not calls:
@@ -180,14 +179,28 @@ def as_chat(message: Any, observation: str) -> list[dict[str, Any]]:
     ]
     named = [{"id": f"call_{place}", **call} for place, call in enumerate(named)]
     text = message.get("content") or "" if isinstance(message, dict) else ""
-    answers = [observation, *["(answered with the first call)"] * (len(named) - 1)]
     return [
         {"role": "assistant", "content": text, "tool_calls": named},
         *(
             {"role": "tool", "tool_call_id": call["id"], "content": answer}
-            for call, answer in zip(named, answers, strict=True)
+            for call, answer in zip(named, split_results(observation, len(named)), strict=True)
         ),
     ]
+
+
+def split_results(observation: str, calls: int) -> list[str]:
+    r"""The results of several calls, which an observation numbers; what is missing is empty.
+
+    >>> split_results("[1] a\n[2] b", 2)
+    ['a', 'b']
+    """
+    if calls < 2 or not observation.startswith("[1] "):
+        return [observation, *[""] * (calls - 1)]
+    parts, rest = [], observation.removeprefix("[1] ")
+    for number in range(2, calls + 1):
+        part, _, rest = rest.partition(f"\n[{number}] ")
+        parts.append(part)
+    return [*parts, rest]
 
 
 def _fault(info: dict[str, Any]) -> Fault | None:

@@ -48,6 +48,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="environment variable that holds the server's key",
     )
+    parser.add_argument("--system", help="what a server's model is told before it plays")
     parser.add_argument("--episodes", type=positive, default=16, help="default: %(default)s")
     parser.add_argument(
         "--instances", type=positive, default=16, help="episodes side by side, default: %(default)s"
@@ -119,6 +120,7 @@ def _settings(arguments: argparse.Namespace) -> AgentSettings:
         key_variable=arguments.key_variable,
         concurrency=arguments.instances,
         timeout=arguments.timeout,
+        system=arguments.system,
     )
 
 

@@ -30,7 +30,9 @@ def test_conversation_sampling_and_seed_are_sent(chat_server: Any) -> None:
     assert agent.name == "stub-model"
     assert agent.reply([view(), view("And now?", seed=8)]) == ["1", "1"]
     bodies = sorted(chat_server.asked, key=lambda body: body["seed"])
-    assert bodies[0]["messages"] == [{"role": "user", "content": "Where to?"}]
+    assert [row["role"] for row in bodies[0]["messages"]] == ["system", "user"]
+    assert "\\boxed{" in bodies[0]["messages"][0]["content"]
+    assert bodies[0]["messages"][1]["content"] == "Where to?"
     assert [body["seed"] for body in bodies] == [7, 8]
     assert bodies[0]["temperature"] == 0.25 and bodies[0]["max_tokens"] == 33
     assert "tools" not in bodies[0]
@@ -43,6 +45,14 @@ def test_tools_are_sent_and_calls_come_back(chat_server: Any, chat_body: Any) ->
     reply = agent.reply([view(tools=(PING,))])[0]
     assert reply == {"role": "assistant", "content": "", "tool_calls": [call]}
     assert chat_server.asked[0]["tools"][0]["function"]["name"] == "ping"
+
+
+def test_a_system_text_can_be_given_or_left_out(chat_server: Any) -> None:
+    make_agent(chat_server.url, AgentSettings(system="Be quick.")).reply([view()])
+    make_agent(chat_server.url, AgentSettings(system="")).reply([view()])
+    first, second = (body["messages"] for body in chat_server.asked)
+    assert first[0] == {"role": "system", "content": "Be quick."}
+    assert [row["role"] for row in second] == ["user"]
 
 
 def test_the_key_is_sent_but_never_told(chat_server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +110,7 @@ def test_run_rolls_a_server_and_writes_episodes(
     chat_server: Any, chat_body: Any, spade: Callable[..., tuple[int, str, str]]
 ) -> None:
     def solve(body: dict[str, Any]) -> tuple[int, str]:
-        text = body["messages"][0]["content"]
+        text = body["messages"][1]["content"]
         assert text.startswith("A drawer holds plenty of stamps")
         return 200, chat_body("<think>some 12</think>I say \\boxed{12}")
 
@@ -135,6 +145,6 @@ def test_run_plays_tools_through_a_server(
         "run", "MapRoom", "--model", chat_server.url, "--episodes", 2, "--max-turns", 3
     )
     assert code == 0 and "spade/MapRoom-v0" in out
-    second = chat_server.asked[-1]["messages"]
+    second = chat_server.asked[-1]["messages"][1:]
     assert second[1]["tool_calls"][0]["id"] == "c1"
     assert second[2] == {"role": "tool", "tool_call_id": "c1", "content": "You tell the pilot: 3."}

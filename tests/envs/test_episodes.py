@@ -169,11 +169,13 @@ def test_structured_calls_get_one_answer_each() -> None:
         {"id": "a", "type": "function", "function": {"name": "x", "arguments": "{}"}},
         {"name": "y", "arguments": {}},
     ]
-    chat = as_chat({"role": "assistant", "content": None, "tool_calls": calls}, "done")
+    chat = as_chat(
+        {"role": "assistant", "content": None, "tool_calls": calls}, "[1] done\n[2] seen"
+    )
     assert [row["role"] for row in chat] == ["assistant", "tool", "tool"]
     assert [row["id"] for row in chat[0]["tool_calls"]] == ["a", "call_1"]
     assert [row["tool_call_id"] for row in chat[1:]] == ["a", "call_1"]
-    assert chat[1]["content"] == "done"
+    assert [row["content"] for row in chat[1:]] == ["done", "seen"]
 
 
 def test_chat_export_holds_the_conversation(sandbox: SandboxPool, tmp_path: Path) -> None:
