@@ -59,7 +59,9 @@ def _draw(entropy: Entropy, name: str) -> Callable[..., Any]:
 def random_names(entropy: Entropy) -> dict[str, Any]:
     """`random`: functions on the instance's generator, `Random()` seeded where it was not."""
 
-    class Random(random.Random):
+    class Random(random.Random, metaclass=_Real):
+        _stands_for = random.Random
+
         def seed(self, a: Any = None, version: int = 2) -> None:
             super().seed(entropy.current.fresh() if a is None else a, version)
 
@@ -138,13 +140,15 @@ def time_names(entropy: Entropy) -> dict[str, Any]:
 
 
 class _Real(type):
-    """Makes a subclass of a date type stand for the real type in tests."""
+    """Makes a subclass stand for the real type in tests; what extends it is an ordinary class."""
 
     def __instancecheck__(cls, obj: Any) -> bool:
-        return isinstance(obj, cls.__bases__[0])
+        real = vars(cls).get("_stands_for")
+        return type.__instancecheck__(cls, obj) if real is None else isinstance(obj, real)
 
     def __subclasscheck__(cls, other: type) -> bool:
-        return issubclass(other, cls.__bases__[0])
+        real = vars(cls).get("_stands_for")
+        return type.__subclasscheck__(cls, other) if real is None else issubclass(other, real)
 
 
 def datetime_names(entropy: Entropy) -> dict[str, Any]:
@@ -154,6 +158,8 @@ def datetime_names(entropy: Entropy) -> dict[str, Any]:
         return _EPOCH + datetime.timedelta(microseconds=entropy.current.now_ns() // 1000)
 
     class Date(datetime.date, metaclass=_Real):
+        _stands_for = datetime.date
+
         @classmethod
         def today(cls) -> Any:
             return cls.fromordinal(moment().toordinal())
@@ -166,6 +172,8 @@ def datetime_names(entropy: Entropy) -> dict[str, Any]:
             return datetime.date.__repr__(datetime.date(self.year, self.month, self.day))
 
     class Datetime(datetime.datetime, metaclass=_Real):
+        _stands_for = datetime.datetime
+
         @classmethod
         def now(cls, tz: datetime.tzinfo | None = None) -> Any:
             return cls._from(moment(), tz)

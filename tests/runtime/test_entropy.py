@@ -139,6 +139,24 @@ def test_datetime_stands_for_the_real_type():
     assert repr(module.date(2024, 1, 2)) == "datetime.date(2024, 1, 2)"
 
 
+def test_subclasses_of_the_stand_ins_are_ordinary_classes():
+    import datetime as real
+
+    entropy, _ = setting()
+    found = namespace(entropy, policy=True)
+    source = (
+        "class Day(datetime.date): pass\nclass Dice(random.Random):\n"
+        "  def roll(self): return self.randint(1, 6)\n"
+    )
+    exec(source, found)
+    assert isinstance(found["Day"](2024, 1, 2), found["datetime"].date)
+    assert not isinstance(real.date(2024, 1, 2), found["Day"])
+    assert found["Dice"](3).roll() == random.Random(3).randint(1, 6)
+    assert isinstance(random.Random(1), found["random"].Random)
+    assert not isinstance(random.Random(1), found["Dice"])
+    assert issubclass(found["Dice"], found["random"].Random)
+
+
 def test_uuids_are_proper():
     entropy, _ = setting()
     module = namespace(entropy, policy=True)["__builtins__"]["__import__"]("uuid")

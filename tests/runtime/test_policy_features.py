@@ -74,6 +74,14 @@ FEATURES = {
         "result = (C('r').name, C['BLUE'].low, [c.value for c in C], N.B + 1, len(C), C.RED in C)",
         ("RED", "b", ["r", "b"], 3, 2, True),
     ),
+    "mixed enums": (
+        "import enum\nclass C(str, Enum):\n  R = 'r'\nclass N(enum.IntEnum):\n  A = 1\n  B = 2\n"
+        "class S(enum.StrEnum):\n  X = enum.auto()\n@enum.unique\nclass D(Enum):\n  UP = (0, 1)\n  DOWN = (0, -1)\n"
+        "  def __init__(self, dx, dy): self.dx = dx; self.dy = dy\n  @classmethod\n  def _missing_(cls, v): return cls.UP\n"
+        "result = (C.R == 'r', str(N.A), f'{N.B}', sorted([N.B, N.A])[0], json.dumps(N.B), str(S.X), D.DOWN.dy, D('?').name,"
+        " copy.deepcopy(D.UP) is D.UP, repr(C.R), isinstance(C.R, Enum), {C.R: 1}[C.R], list(D.__members__))",
+        (True, "1", "2", 1, "2", "x", -1, "UP", True, "<C.R: 'r'>", True, 1, ["UP", "DOWN"]),
+    ),
     "functional enum": ("E = Enum('E', 'a b')\nresult = E.b.value", 2),
     "flag": ("from enum import Flag, auto\nclass F(Flag):\n  A = auto()\n  B = auto()\nresult = (F.A | F.B).value", 3),
     "namedtuple": (
@@ -139,6 +147,12 @@ FEATURES = {
     "type": (
         "class A: pass\nresult = (type(A()).__name__, type(3) is int, type('a') == str, isinstance(A, type), A.__name__)",
         ("A", True, True, True, "A"),
+    ),
+    "type everywhere": (
+        "class A:\n  def twin(self): return type(self)()\nx = A().twin()\n"
+        "result = (isinstance(x, A), type(x) is A, type(3) in (int, float), list(map(type, (1, 'a'))) == [int, str],"
+        " {type(1): 'n'}[int], issubclass(type(x), A), isinstance(type, type), callable(type), (type | None) is not None)",
+        (True, True, True, True, "n", True, True, True, True),
     ),
     "type in annotations": ("def f(k: type[int], t: type = int) -> type: return k\nresult = f(int)(3)", 3),
     "str.format": (
