@@ -18,16 +18,56 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     build.add_argument("--out", type=Path, required=True, help="folder to write; must be empty")
     build.add_argument("--seed", type=int, default=0)
     build.add_argument("--steps", type=int, default=STEPS, help=f"training steps ({STEPS})")
-    build.add_argument("--drill-steps", type=int, default=DRILLS, help=argparse.SUPPRESS)
+    build.add_argument(
+        "--drill-steps", type=int, default=DRILLS, help=f"of them, mostly drills ({DRILLS})"
+    )
     build.add_argument(
         "--environments", type=int, default=ENVIRONMENTS, help=f"played by script ({ENVIRONMENTS})"
     )
-    build.add_argument("--layers", type=int, default=None, help=argparse.SUPPRESS)
-    build.add_argument("--width", type=int, default=None, help=argparse.SUPPRESS)
+    build.add_argument("--layers", type=int, help="of the decoder")
+    build.add_argument("--width", type=int, help="of the decoder, a multiple of 32")
     build.add_argument("--threads", type=int, default=2, help="of torch (2)")
+    measure = tasks.add_parser("measure", help="acceptance of designs, and held-out win rates")
+    measure.add_argument("--model", type=Path, help="a folder that `build` wrote; else what ships")
+    measure.add_argument("--designs", type=int, default=96, help="designs to ask for (96)")
+    measure.add_argument("--json", action="store_true", help="print JSON")
+    measure.add_argument("overrides", nargs="*", metavar="key=value", help="of preset=tiny")
 
 
 def _run(arguments: argparse.Namespace) -> int:
+    return {"build": _build, "measure": _measure}[arguments.task](arguments)
+
+
+def _measure(arguments: argparse.Namespace) -> int:
+    import json
+    from dataclasses import asdict
+
+    from spade_runtime.sandbox import SandboxPool
+    from spade_runtime.validation import Validator
+    from spade_train import tiny
+    from spade_train.presets import resolve
+    from spade_train.tiny.measure import measure
+
+    words = [*arguments.overrides, f"environments={arguments.designs}"]
+    config = resolve("tiny", overrides=words)
+    with SandboxPool() as pool, Validator(pool=pool) as validator:
+        found = measure(tiny.load(arguments.model), config, pool, validator)
+    if arguments.json:
+        print(json.dumps(asdict(found), indent=2))
+        return 0
+    refused = ", ".join(f"{code} {count}" for code, count in sorted(found.refusals.items()))
+    print(
+        f"designs accepted   {found.acceptance:.3f} of {found.designs} (refused: {refused or '-'})"
+    )
+    print(f"with a hint        {found.hints:.3f}")
+    for name, value in found.heldout.items():
+        print(f"held-out {name:<22} {value}")
+    print(f"held-out any option            {found.random:.3f}")
+    print(f"held-out reference solutions   {found.scripted:.3f}")
+    return 0
+
+
+def _build(arguments: argparse.Namespace) -> int:
     import torch
 
     from spade_runtime.sandbox import SandboxPool
@@ -37,10 +77,9 @@ def _run(arguments: argparse.Namespace) -> int:
     from spade_train.tiny.warmstart import Recipe
 
     torch.set_num_threads(arguments.threads)
-    shape = Shape()
-    if arguments.layers or arguments.width:
-        width = arguments.width or shape.width
-        shape = Shape(arguments.layers or shape.layers, width, width // 32, 7 * width // 2)
+    usual = Shape()
+    width = arguments.width or usual.width
+    shape = Shape(arguments.layers or usual.layers, width, width // 32, 7 * width // 2)
     recipe = Recipe(steps=arguments.steps, drill_steps=arguments.drill_steps, seed=arguments.seed)
     with SandboxPool() as pool:
         built = build(
