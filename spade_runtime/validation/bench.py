@@ -61,7 +61,7 @@ class Bench:
         solutions: the reference solution of each seed, as far as there is one.
         replays: plays of the solutions in a child that never computed them.
         plays: everything else that was played in the main room.
-        solver: the child in which the solutions were computed.
+        reset_cost: processor seconds of one reset.
         thrift: one in so many episodes is played, where a step costs much processor time.
         stop: no further gate may run.
     """
@@ -79,7 +79,7 @@ class Bench:
     replays: list[Play] | list[ToolPlay] = field(default_factory=list)
     plays: list[Play] = field(default_factory=list)
     tool_plays: list[ToolPlay] = field(default_factory=list)
-    solver: RawChild | None = None
+    reset_cost: float = 0.0
     thrift: int = 1
     stop: bool = False
     _children: list[RawChild] = field(default_factory=list)
@@ -141,6 +141,18 @@ class Bench:
         child.inspect()
         child.load()
         return child
+
+    def solve(self, room: Room, seeds: Sequence[int], *, fresh: bool = False) -> list[object]:
+        """What `solution()` gives for some seeds, as far as it can be compared."""
+        child = self.fresh(room) if fresh else self.child(room)
+        slots = range(len(seeds))
+        child.reset(slots, seeds)
+        found: list[object] = []
+        for reply in child.solution(slots):
+            calls = getattr(reply, "calls", None)
+            actions = getattr(reply, "actions", None)
+            found.append(actions if calls is None else [list(turn) for turn in calls])
+        return found
 
     def table(self, child: RawChild) -> Table:
         """Games in the slots of a child."""

@@ -31,8 +31,8 @@ SEEDS = 64
 SCREEN = 12
 """Seeds of the screening: a policy that wins 36 % slips through once in two hundred times."""
 _Z = 1.959963984540054
-_CONSTANTS = ("yes", "no", "0", "1", "2", "a", "b", "true")
-_LAST_ANSWERS = ("0", "1", "yes")
+_CONSTANTS = ("yes", "no", "0", "1", "a", "true")
+_LAST_ANSWERS = ("0", "1")
 _ANSWERS = ("done", "0", "yes")
 _COMMANDS = 5
 _TOOL_CALLS = 40
@@ -172,9 +172,10 @@ def game_policies(turns: int, openings: Sequence[str]) -> list[Policy]:
     for place in range(count):
         battery.append(Policy(f"quoted command {place + 1} again and again", _one(place)))
     if turns > 1:
+        holders = any(has_placeholder(c) for text in openings for c in quoted(text))
         for place in range(count):
-            for answer in _LAST_ANSWERS[: 2 if count > 2 else 3]:
-                for template in (False, True):
+            for answer in _LAST_ANSWERS:
+                for template in (False, True) if holders else (False,):
                     name = f"quoted command {place + 1} until the last turn, then {answer!r}"
                     battery.append(Policy(name, _one_then(place, answer, turns, template)))
     return battery

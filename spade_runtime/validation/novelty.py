@@ -10,8 +10,7 @@ from typing import Any
 from spade_runtime.sandbox.wire import RawTool
 from spade_runtime.validation.bench import Bench
 from spade_runtime.validation.text import shown
-from spade_runtime.validation.tooling import spoken
-from spade_runtime.validation.tooluse import ToolPlay
+from spade_runtime.validation.tooluse import ToolPlay, spoken
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _WORD = re.compile(r"\w+", re.UNICODE)

@@ -14,7 +14,7 @@ from spade_runtime.validation.bench import Bench
 from spade_runtime.validation.games import PlayFault
 from spade_runtime.validation.judge import run_judge
 from spade_runtime.validation.report import status_of
-from spade_runtime.validation.resetting import run_load, run_reset, run_solver
+from spade_runtime.validation.resetting import run_load, run_reset
 from spade_runtime.validation.solving import run_solvability
 from spade_runtime.validation.stepping import run_step
 from spade_runtime.validation.tooling import run_tools
@@ -23,7 +23,6 @@ _LENIENT_LAST = "step"
 
 
 def _step(bench: Bench) -> str:
-    run_solver(bench)
     return run_step(bench) if bench.kind == "game" else "tools take the place of step"
 
 

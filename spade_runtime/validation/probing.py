@@ -8,20 +8,23 @@ in processor time, so that a slow class is checked thinly and not refused.
 from __future__ import annotations
 
 import random
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
 from spade_runtime.sandbox.wire import RawReset, RawStep
 from spade_runtime.validation.actions import FIXED, UNKNOWN, from_text, probes, quoted, spoilt
 from spade_runtime.validation.bench import Bench, spread
-from spade_runtime.validation.games import Play, Player, script
+from spade_runtime.validation.games import SLOTS, Play, Player, script
 
 SEEDS_TRIED = 6
 SPOILT_PLACES = 8
 _MEASURED = 4
-_FULL_LENGTH = 16
-"""So many single actions are repeated until the last turn; the others a few times."""
-_FEW_TURNS = 5
-_MIXED = 16
+_RESET_WEIGHT = 4
+"""A reset may cost so many times a step before episodes are saved."""
+_FULL_LENGTH = 20
+"""So many single actions are repeated until the last turn."""
+_SINGLES = 64
+_MIXED = 12
 _PROBES, _TOLD = 96, 64
 _STEPS_LIMIT = 3000
 """Steps of the replays of solutions in one room."""
@@ -47,7 +50,8 @@ def batches(bench: Bench) -> Iterator[tuple[bool, list[Play]]]:
         few = spread(bench.seeds, _MEASURED)
         measured = table.play(few, [script(FIXED[:3])] * _MEASURED, turns)
     steps = sum(len(play.actions) for play in measured)
-    bench.thrift = _thrift((child.cpu_seconds - before) / max(1, steps))
+    spent = child.cpu_seconds - before - bench.reset_cost * _MEASURED
+    bench.thrift = max(_thrift(spent / max(1, steps)), _thrift(bench.reset_cost / _RESET_WEIGHT))
     yield bool(first), measured
 
     more = _affordable(bench, seeds[_MEASURED:])
@@ -57,11 +61,12 @@ def batches(bench: Bench) -> Iterator[tuple[bool, list[Play]]]:
     tried = bench.seeds[:SEEDS_TRIED]
     openings = [opening(bench, seed) for seed in tried[:3]]
     actions = probes(openings, solution(bench, tried), _PROBES // bench.thrift)
-    repeated = _repeat(bench, tried, actions)
-    yield False, repeated
+    singles = _single(bench, tried, openings, actions)
+    yield False, singles
+    yield False, _repeat(bench, tried, openings)
 
-    told = _new_actions([*measured, *replays, *repeated], actions)[: _TOLD // bench.thrift]
-    yield False, _repeat(bench, tried, told)
+    told = _new_actions([*measured, *replays, *singles], actions)[: _TOLD // bench.thrift]
+    yield False, work_off(bench, tried, [], [*actions, *told])
     yield False, _mix(bench, tried, [*actions, *told])
     yield False, _spoil(bench, tried)
 
@@ -97,16 +102,60 @@ def _affordable(bench: Bench, seeds: Sequence[int]) -> list[int]:
     return kept
 
 
-def _repeat(bench: Bench, seeds: Sequence[int], actions: Sequence[str]) -> list[Play]:
-    """Each action over and over; commands and a few others until the last turn."""
-    commands = {text for seed in seeds for text in quoted(opening(bench, seed))}
-    full = [a for a in actions if a in commands or a in ("", "0", "1", UNKNOWN)]
-    full += [a for a in solution(bench, seeds) if a not in full]
-    long = set(full[: max(4, _FULL_LENGTH // bench.thrift)])
-    turns = [bench.max_turns if a in long else min(_FEW_TURNS, bench.max_turns) for a in actions]
-    players = [script([a] * n) for a, n in zip(actions, turns, strict=True)]
+def _single(
+    bench: Bench, seeds: Sequence[int], openings: Sequence[str], actions: Sequence[str]
+) -> list[Play]:
+    """The first actions, each said twice at the very beginning of an episode."""
+    commands = [text for said in openings for text in quoted(said)]
+    chosen = list(dict.fromkeys([*FIXED, *commands, *actions[len(FIXED) :][:12]]))
+    chosen = chosen[: _SINGLES // bench.thrift]
+    players = [script([action, action]) for action in chosen]
+    return bench.table(bench.child("main")).play(spread(seeds, len(chosen)), players, 2)
+
+
+def _repeat(bench: Bench, seeds: Sequence[int], openings: Sequence[str]) -> list[Play]:
+    """Commands, the solution's actions and a few others, each until the last turn."""
+    filled = [text for said in openings for text in from_text(said, 40) if " " in text]
+    commands = [text for said in openings for text in quoted(said)]
+    actions = dict.fromkeys([UNKNOWN, "", *commands, *solution(bench, seeds), *filled, "1", "0"])
+    chosen = list(actions)[: max(4, _FULL_LENGTH // bench.thrift)]
+    players = [script([action] * bench.max_turns) for action in chosen]
     table = bench.table(bench.child("main"))
-    return table.play(spread(seeds, len(actions)), players, turns)
+    return table.play(spread(seeds, len(chosen)), players, bench.max_turns)
+
+
+def work_off(
+    bench: Bench, seeds: Sequence[int], before: Sequence[str], actions: Sequence[str]
+) -> list[Play]:
+    """Say every action once, one after the other in as few episodes as they take.
+
+    Args:
+        bench: the file.
+        seeds: reset seeds, taken in turn.
+        before: what each episode says first.
+        actions: what is then said; an episode that ends early leaves the rest to the next.
+    """
+    queue = deque(actions)
+    table = bench.table(bench.child("main"))
+    room = max(1, bench.max_turns - len(before))
+    plays: list[Play] = []
+    while queue:
+        left = len(queue)
+        count = min(SLOTS, max(1, left // room + 1, left // 8))
+        where = spread(seeds, count)
+        plays += table.play(where, [_taker(before, queue) for _ in where], bench.max_turns)
+        if len(queue) == left:
+            break
+    return plays
+
+
+def _taker(before: Sequence[str], queue: deque[str]) -> Player:
+    def act(_: str, turn: int) -> str | None:
+        if turn < len(before):
+            return before[turn]
+        return queue.popleft() if queue else None
+
+    return act
 
 
 def _new_actions(plays: Iterable[Play], known: Sequence[str]) -> list[str]:
@@ -150,20 +199,21 @@ def _mixer(chooser: random.Random, pool: Sequence[str], solution: Sequence[str])
 
 
 def _spoil(bench: Bench, seeds: Sequence[int]) -> list[Play]:
-    """Solutions with one action spoilt, so that branches deep inside are reached."""
+    """Solutions with actions spoilt, so that branches deep inside are reached."""
     where: list[int] = []
     players: list[Player] = []
+    plays: list[Play] = []
     places = max(1, SPOILT_PLACES // bench.thrift)
-    for seed in [seed for seed in seeds if seed in bench.solutions][: 2 if places > 1 else 1]:
+    for seed in [seed for seed in seeds if seed in bench.solutions][: 2 if places > 2 else 1]:
         steps = bench.solutions[seed]
         length = min(len(steps), bench.max_turns)
-        for place in range(0, length, max(1, length // places)):
+        for place in range(0, length, max(1, -(-length // places))):
             before, action, after = steps[:place], steps[place], steps[place + 1 :]
-            for wrong in [*spoilt(action), "", UNKNOWN]:
-                players.append(script([*before, wrong, action, *after]))
+            wrong = [*spoilt(action), "", UNKNOWN]
+            plays += work_off(bench, [seed], before, wrong)
+            players += [script([*before, one, action, *after]) for one in wrong[:3]]
             # A reward that is paid again and again shows when its action is repeated.
             players.append(script([*before, *[action] * (bench.max_turns - place)]))
         where += [seed] * (len(players) - len(where))
-    if not players:
-        return []
-    return bench.table(bench.child("main")).play(where, players, bench.max_turns)
+    table = bench.table(bench.child("main"))
+    return plays + table.play(where, players, bench.max_turns)

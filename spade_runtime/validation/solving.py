@@ -6,8 +6,7 @@ from spade_runtime.sandbox.wire import RawStep, RawTool
 from spade_runtime.validation.bench import Bench
 from spade_runtime.validation.games import Play
 from spade_runtime.validation.text import shown
-from spade_runtime.validation.tooling import spoken
-from spade_runtime.validation.tooluse import ToolPlay
+from spade_runtime.validation.tooluse import ToolPlay, spoken
 
 
 def run_solvability(bench: Bench) -> str:

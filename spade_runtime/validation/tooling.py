@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from spade_runtime.codes import CODES
-from spade_runtime.sandbox.wire import RawReset, RawTool
+from spade_runtime.sandbox.wire import RawReset
 from spade_runtime.schemalint import tool_problems
+from spade_runtime.validation import sameness
 from spade_runtime.validation.bench import Bench, spread
 from spade_runtime.validation.calls import ArgumentMaker, ToolCall, seen_values
 from spade_runtime.validation.games import same_start
-from spade_runtime.validation.text import parting
-from spade_runtime.validation.tooluse import Caller, ToolPlay, by_turns, recital
+from spade_runtime.validation.replayers import ToolReplayer
+from spade_runtime.validation.tooluse import Caller, ToolPlay, by_turns, recital, spoken
 
 TURNS_LOW, TURNS_HIGH = 3, 5
 _SEEDS_TRIED = 4
@@ -55,9 +56,11 @@ def run_tools(bench: Bench) -> str:
             call = play.calls[-1] if play.calls else None
             gate = "tools" if play.problem.code[3] != "4" else "step"
             bench.problem(play.problem, gate, seed=play.seed, action=spoken(call) if call else None)
-    _compare_rooms(bench, [replays, tried])
-    _compare_with_later(bench, replays, tried)
-    _reused(bench, replays, tried)
+    same = sameness.tools(bench)
+    same.rooms([*replays[:16], *tried])
+    same.later([*replays[:8], *tried])
+    same.reused([*replays[:8], *tried])
+    same.solutions()
     _one_task(bench)
     calls = sum(len(play.calls) for play in (*replays, *tried))
     return f"{len(tools)} tools, {calls} calls, each in two processes"
@@ -66,11 +69,6 @@ def run_tools(bench: Bench) -> str:
 def flat(turns: Sequence[Sequence[ToolCall]]) -> list[ToolCall]:
     """A solution's calls in one list."""
     return [(name, data) for turn in turns for name, data in turn]
-
-
-def spoken(call: ToolCall) -> str:
-    """A call as a message shows it."""
-    return f"{call[0]}({call[1].decode(errors='replace')})"
 
 
 def _turns(bench: Bench) -> None:
@@ -144,98 +142,6 @@ def _leaves(value: Any) -> list[Any]:
     return [value]
 
 
-def _recorded(plays: Sequence[ToolPlay]) -> tuple[list[int], list[Caller], list[int]]:
-    return (
-        [play.seed for play in plays],
-        [recital(play.calls) for play in plays],
-        [len(play.calls) for play in plays],
-    )
-
-
-def _difference(left: ToolPlay, right: ToolPlay) -> int | None:
-    for place, (one, other) in enumerate(zip(left.replies, right.replies, strict=False)):
-        if not isinstance(one, RawTool) or not isinstance(other, RawTool):
-            if type(one) is not type(other):
-                return place
-        elif one.result != other.result or (
-            isinstance(one.done, bool) and isinstance(other.done, bool) and one.done != other.done
-        ):
-            return place
-    return (
-        None
-        if len(left.replies) == len(right.replies)
-        else min(len(left.replies), len(right.replies))
-    )
-
-
-def _parting(play: ToolPlay, other: ToolPlay, place: int) -> str:
-    """How a call of two plays differs, in words that are the same in every run."""
-    replies = [one.replies[place] if place < len(one.replies) else None for one in (play, other)]
-    first, second = replies
-    if not isinstance(first, RawTool) or not isinstance(second, RawTool):
-        return "raised or ended otherwise"
-    if first.result != second.result:
-        return f"gave a result that {parting(str(first.result), str(second.result))}"
-    return "completed the user's turn in one of them only"
-
-
-def _compare_rooms(bench: Bench, batches: Sequence[Sequence[ToolPlay]]) -> None:
-    desk = bench.desk(bench.child("replay"))
-    for plays in batches:
-        for play, other in zip(plays, desk.play(*_recorded(plays)), strict=True):
-            if play.problem is not None or not same_start(play.start, other.start):
-                continue
-            place = _difference(play, other)
-            if place is not None:
-                bench.found(
-                    "SPD507",
-                    f"the same seed and calls must give the same results; in a second process "
-                    f"tool {play.calls[place][0]} {_parting(play, other, place)}",
-                    seed=play.seed,
-                    action=spoken(play.calls[place]),
-                )
-                bench.stop = True
-                return
-
-
-def _compare_with_later(
-    bench: Bench, replays: Sequence[ToolPlay], tried: Sequence[ToolPlay]
-) -> None:
-    if bench.findings.has("SPD507", "SPD405"):
-        return
-    sample = [*replays[:8], *tried[:16], *tried[-4:]]
-    again = bench.desk(bench.child("main")).play(*_recorded(sample))
-    for play, other in zip(sample, again, strict=True):
-        place = _difference(play, other) if play.problem is None else None
-        if same_start(play.start, other.start) and place is None:
-            continue
-        bench.found(
-            "SPD405",
-            "after other episodes in the same process the same seed and calls give something "
-            "else: a class-level value or a default argument remembers",
-            seed=play.seed,
-            action=None if place is None else spoken(play.calls[place]),
-        )
-        bench.stop = True
-        return
-
-
-def _reused(bench: Bench, replays: Sequence[ToolPlay], tried: Sequence[ToolPlay]) -> None:
-    if bench.findings.has("SPD507", "SPD405") or bench.solver is None:
-        return
-    sample = [play for play in (*replays[:8], *tried[:8]) if play.problem is None]
-    again = bench.desk(bench.solver).play(*_recorded(sample), reused=True)
-    for play, other in zip(sample, again, strict=True):
-        if not same_start(play.start, other.start) or _difference(play, other) is not None:
-            bench.found(
-                "SPD308",
-                "an instance that was built under another seed and reset with this one gives "
-                "another task than a fresh one: setup does not set everything",
-                seed=play.seed,
-            )
-            return
-
-
 def _one_task(bench: Bench) -> None:
     """Whether every seed gives the same task (SPD307)."""
     seeds = bench.seeds
@@ -244,12 +150,13 @@ def _one_task(bench: Bench) -> None:
         return
     if any(bench.solutions.get(seed) != bench.solutions.get(seeds[0]) for seed in seeds):
         return
+    replayer = ToolReplayer(bench)
     sample = bench.tool_plays[:4]
     for play in sample:
         again = bench.desk(bench.child("main")).play(
             spread(seeds[1:], 8), [recital(play.calls)] * 8, len(play.calls)
         )
-        if any(_difference(play, other) is not None for other in again):
+        if any(replayer.difference(play, other) is not None for other in again):
             return
     bench.found(
         "SPD307",

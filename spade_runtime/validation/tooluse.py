@@ -18,6 +18,11 @@ Caller = Callable[["ToolPlay"], ToolCall | None]
 """Chooses a call from what has been seen so far; None stops playing."""
 
 
+def spoken(call: ToolCall) -> str:
+    """A call as a message shows it."""
+    return f"{call[0]}({call[1].decode(errors='replace')})"
+
+
 def recital(calls: Sequence[ToolCall]) -> Caller:
     """A caller that makes the calls written down, then stops."""
 
