@@ -26,18 +26,25 @@ if TYPE_CHECKING:
     from spade_envs.pool import Pool
     from spade_envs.spaces import UnicodeText
     from spade_envs.vector import SpadeVectorEnv
+    from spade_envs.wrappers import HintWrapper, MessageWrapper, TranscriptWrapper
 
 _HOMES = {
+    "HintWrapper": "spade_envs.wrappers",
+    "MessageWrapper": "spade_envs.wrappers",
     "Pool": "spade_envs.pool",
     "SpadeEnv": "spade_envs.env",
     "SpadeVectorEnv": "spade_envs.vector",
+    "TranscriptWrapper": "spade_envs.wrappers",
     "UnicodeText": "spade_envs.spaces",
 }
 
 __all__ = [
+    "HintWrapper",
+    "MessageWrapper",
     "Pool",
     "SpadeEnv",
     "SpadeVectorEnv",
+    "TranscriptWrapper",
     "UnicodeText",
     "register",
     "register_pool",
