@@ -93,18 +93,24 @@ def assembled(
     """
     from spade_runtime.sandbox import SandboxPool
     from spade_runtime.validation import Validator
-    from spade_train.learners.torch_learner import TorchLearner
+    from spade_train.crew import Crew
+    from spade_train.learners.torch_learner import TorchLearner, reference_of
 
     corpus = (
         Corpus.open(config.corpus, max_words=config.corpus_max_words) if config.use_corpus else None
     )
     agent = policy or load_policy(config)
     agent.limit_context(config.context_tokens)
-    writer = designer_policy(config, agent)
     ledger = Ledger(parameters=agent.parameters)
     state = RunState(Memory(config.memory_capacity), _objective(config), ledger)
-    learner = TorchLearner(agent.model, learner_settings(config))
+    settings = learner_settings(config)
+    reference = reference_of(agent.model, settings)
+    learner = TorchLearner(agent.model, settings, reference)
     with ExitStack() as stack:
+        if config.workers > 1 and agent.model.device.type == "cpu":
+            crew = stack.enter_context(Crew(agent.model, reference, config.workers))
+            agent.engine = learner.engine = crew
+        writer = designer_policy(config, agent)
         sandbox = stack.enter_context(SandboxPool())
         judge = TrainingJudge(stack.enter_context(Validator(pool=sandbox)), config.blind_win_limit)
         player = role_view(agent, config.thinking in ("agent", "both"), config.thinking)

@@ -6,6 +6,7 @@ costs as much as the layers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -42,6 +43,12 @@ class _GrowingLayer(DynamicLayer):  # type: ignore[misc]
         self.values = self.values[rows].index_select(2, columns)
         self._room = self._value_room = None
 
+    def join(self, others: Sequence[_GrowingLayer]) -> None:
+        """Put the rows of other layers, of the same length, below its own."""
+        self.keys = torch.cat([self.keys, *(layer.keys for layer in others)])
+        self.values = torch.cat([self.values, *(layer.values for layer in others)])
+        self._room = self._value_room = None
+
     @staticmethod
     def _grown(new: torch.Tensor, old: torch.Tensor, start: int, end: int) -> torch.Tensor:
         room = new.new_empty(*new.shape[:2], end + max(32, end // 4), new.shape[-1])
@@ -57,6 +64,17 @@ class GrowingCache(DynamicCache):  # type: ignore[misc]
         super().__init__(config=config)
         stock: list[Any] = list(self.layers)
         self.layers: list[Any] = [_GrowingLayer() if type(x) is DynamicLayer else x for x in stock]
+
+    @classmethod
+    def joined(cls, caches: Sequence[GrowingCache]) -> GrowingCache:
+        """Return the rows of several caches of the same length as one cache."""
+        first = caches[0]
+        if len(caches) > 1 and first.get_seq_length():
+            if not first.plain:
+                raise ValueError("caches with sliding windows can't be joined")
+            for place, layer in enumerate(first.layers):
+                layer.join([cache.layers[place] for cache in caches[1:]])
+        return first
 
     @property
     def plain(self) -> bool:

@@ -189,7 +189,7 @@ def test_saved_and_loaded_the_next_update_is_the_same_bit_for_bit(
     learner = TorchLearner(small_policy.model, settings)
     learner.update(TrainBatch(rows, step=0))
     learner.save(tmp_path)
-    twin = TorchLearner(make_model(len(small_policy.tokenizer)), settings)
+    twin = TorchLearner(make_model(len(small_policy.tokenizer)), settings)  # the same seed
     twin.load(tmp_path)
     assert twin.version == 1
     assert learner.update(TrainBatch(rows, step=1)) == twin.update(TrainBatch(rows, step=1))

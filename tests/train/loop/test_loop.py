@@ -1,0 +1,191 @@
+"""The loop in one process: real sandbox and validator, a small model that trains in both roles."""
+
+import json
+
+import pytest
+
+pytest.importorskip("torch")
+
+from spade_train.assemble import assembled  # noqa: E402
+from spade_train.errors import CheckpointError  # noqa: E402
+from spade_train.loop import train  # noqa: E402
+from spade_train.presets import resolve  # noqa: E402
+from spade_train.run_folder import RunFolder  # noqa: E402
+from spade_train.state import Checkpoints  # noqa: E402
+
+pytestmark = pytest.mark.usefixtures("isolation")
+
+
+class Broken(Exception):
+    """Stands for a kill: nothing after it runs."""
+
+
+def run(config, policy, *, folder=None, stop_after=None, kill_in=None):
+    """Begin a run, or go on with one; kill_in=(step, phase) dies there."""
+    resumed = folder is not None
+    folder = folder or RunFolder.create(config_dir(config), config)
+    done = []
+
+    class Watcher:
+        def phase(self, name):
+            if kill_in == (len(done) + start, name):
+                raise Broken
+
+        def step_done(self, line):
+            done.append(line)
+
+    start = 0
+    with folder.locked():
+        found = Checkpoints(folder.checkpoints).newest() if resumed else None
+        with assembled(
+            config,
+            folder,
+            watcher=Watcher(),
+            policy=policy,
+            should_stop=lambda: stop_after is not None and len(done) >= stop_after,
+        ) as parts:
+            if found:
+                place, document = found
+                start = document["state"]["step"]
+                folder.cut(document["offsets"], start)
+                parts.state.restore(document["state"])
+                parts.learner.load(place)
+            else:
+                parts.records.checkpoint(parts.state, parts.learner, config, force=True)
+            return folder, train(parts), parts
+
+
+def config_dir(config):
+    from pathlib import Path
+
+    return Path(config.run_dir)
+
+
+def contents(folder, lines, timeless):
+    episodes = {p.name: lines(p) for p in sorted(folder.episodes.glob("*.jsonl"))}
+    return [timeless(line) for line in lines(folder.metrics)], lines(folder.designs), episodes
+
+
+SHARED = {"steps": 4, "regenerate_every": 2, "designer_delay": 2}
+
+
+def test_a_run_goes_from_end_to_end_and_its_folder_is_complete(forced, words, tmp_path, lines):
+    config = resolve("tiny", overrides=words(tmp_path / "run", **SHARED))
+    folder, complete, parts = run(config, forced())
+    assert complete
+    metrics = lines(folder.metrics)
+    assert [line["step"] for line in metrics] == [0, 1, 2, 3, 4]
+    assert [line["designer/acceptance"] is not None for line in metrics] == [1, 0, 1, 0, 0]
+    assert [line["designer/band_share"] is not None for line in metrics] == [0, 1, 0, 1, 0]
+    assert metrics[-1]["flush"] is True
+    assert any((line["agent/win_rate"] or 0) > 0 for line in metrics)
+    # Designs made at 0 are paid at 2, those made at 2 at the flush.
+    assert [line.get("designer/samples") is not None for line in metrics] == [0, 0, 1, 0, 1]
+    assert metrics[2]["loss/designer"] is not None
+    assert all(
+        line["importance_weight_mean"] == pytest.approx(1, abs=1e-3)
+        for line in metrics
+        if line["importance_weight_mean"] and line["step"] in (0, 1, 3)
+    )
+    designs = lines(folder.designs)
+    assert {d["verdict"] for d in designs} == {"accepted", "rejected"}
+    assert all(d["hint"] for d in designs if d["verdict"] == "accepted")
+    assert any(d["raw_text_if_no_code"] for d in designs)
+    stored = list((folder.path / "pool").glob("*/*/env.json"))
+    assert {json.loads(p.read_text())["sha256"] for p in stored} == {
+        d["sha256"] for d in designs if d["verdict"] == "accepted"
+    }
+    assert len(parts.state.memory) == sum(d["verdict"] == "accepted" for d in designs)
+    assert parts.state.designs == []
+
+
+def test_both_arms_play_the_same_seeds_and_only_unhinted_plays_train(
+    forced, words, tmp_path, lines
+):
+    config = resolve("tiny", overrides=words(tmp_path / "run", **SHARED))
+    policy = forced()
+    trained = []
+    folder = RunFolder.create(tmp_path / "run", config)
+    with folder.locked(), assembled(config, folder, policy=policy) as parts:
+        update = parts.learner.update
+
+        def spy(batch):
+            trained.extend(batch.rows)
+            return update(batch)
+
+        parts.learner.update = spy
+        train(parts)
+    hint = list(policy.template.plain("Mind how long"))
+    for step in range(4):
+        plays = lines(folder.episodes / f"step-{step:06d}.jsonl")
+        arms = {}
+        for play in plays:
+            arms.setdefault(play["name"], {}).setdefault(play["arm"], []).append(play["seed"])
+            assert ("Hint:" in play["observations"][0]) == (play["arm"] == "hinted")
+        for seeds in arms.values():
+            assert len(set(seeds["unhinted"])) == config.seeds_per_group
+            assert ("hinted" in seeds) == (step % 2 == 0)
+            assert seeds.get("hinted", seeds["unhinted"]) == seeds["unhinted"]
+    agent = [row for row in trained if row.role == "agent"]
+    assert agent
+    for row in agent:
+        text = policy.decode(row.ids)
+        assert "Hint:" not in text
+        assert not any(row.ids[i : i + len(hint)] == hint for i in range(len(row.ids)))
+    assert {row.role for row in trained} == {"agent", "designer"}
+
+
+@pytest.fixture(scope="module")
+def unbroken(forced, words, lines, timeless, tmp_path_factory):
+    """What a whole run writes."""
+    path = tmp_path_factory.mktemp("unbroken") / "run"
+    folder, _, _ = run(resolve("tiny", overrides=words(path, **SHARED)), forced())
+    return contents(folder, lines, timeless)
+
+
+@pytest.mark.parametrize(
+    "kill", [(0, "designing"), (1, "playing"), (2, "learning"), (2, "designing"), (3, "learning")]
+)
+def test_a_run_that_died_anywhere_ends_like_the_unbroken_one(
+    forced, words, tmp_path, lines, timeless, unbroken, kill
+):
+    whole = resolve("tiny", overrides=words(tmp_path / "run", **SHARED))
+    expected = unbroken
+    with pytest.raises(Broken):
+        run(whole, forced(), kill_in=kill)
+    # A process that died while it wrote leaves half a line and half a file.
+    folder = RunFolder.open(tmp_path / "run")
+    with folder.metrics.open("a") as log:
+        log.write('{"step": 99, "half')
+    (folder.episodes / "step-000099.partial").write_text("{")
+    _, complete, _ = run(whole, forced(), folder=folder)
+    assert complete
+    assert contents(folder, lines, timeless) == expected
+    assert len(expected[0]) == 5
+
+
+def test_a_stop_is_at_a_steps_end_and_resumes(forced, words, tmp_path, lines, timeless):
+    config = resolve("tiny", overrides=words(tmp_path / "run", **SHARED))
+    folder, complete, _ = run(config, forced(), stop_after=2)
+    assert not complete
+    assert [line["step"] for line in lines(folder.metrics)] == [0, 1]
+    _, complete, _ = run(config, forced(), folder=folder)
+    assert complete
+    assert [line["step"] for line in lines(folder.metrics)] == [0, 1, 2, 3, 4]
+
+
+def test_a_finished_run_stays_as_it_is(forced, words, tmp_path, lines):
+    config = resolve("tiny", overrides=words(tmp_path / "run", steps=1))
+    folder, _, _ = run(config, forced())
+    before = folder.metrics.read_bytes()
+    _, complete, _ = run(config, forced(), folder=folder)
+    assert complete
+    assert folder.metrics.read_bytes() == before
+
+
+def test_a_resume_from_other_weights_is_refused(forced, words, tmp_path):
+    """The model is the reference of the KL too: with another one the run would be another run."""
+    config = resolve("tiny", overrides=words(tmp_path / "run", steps=2))
+    folder, _, _ = run(config, forced(), stop_after=1)
+    with pytest.raises(CheckpointError, match="other weights"):
+        run(config, forced(seed=5), folder=folder)
