@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spade_runtime.sandbox.channel import RawChild
-from spade_runtime.sandbox.wire import Bad, Raised
+from spade_runtime.sandbox.wire import Bad, Raised, RawSolution
 from spade_runtime.validation import sameness
 from spade_runtime.validation.bench import Bench
 from spade_runtime.validation.games import Start, stop_at_fault
@@ -68,7 +68,7 @@ def _other_room(bench: Bench) -> None:
     seeds = bench.seeds[::-1] if solved else bench.seeds[:_WITHOUT_SOLUTION][::-1]
     child = bench.child("replay")
     starts = bench.table(child).starts(seeds)
-    replies = child.solution(range(len(seeds))) if solved else []
+    replies = _solutions(child, len(seeds)) if solved else []
     same = sameness.games(bench) if bench.kind == "game" else sameness.tools(bench)
     same.starts(seeds, starts)
     if bench.stop:
@@ -84,6 +84,18 @@ def _other_room(bench: Bench) -> None:
             bench.solutions[seed] = list(reply.actions)
         elif reply.calls is not None:
             bench.solutions[seed] = [list(turn) for turn in reply.calls]
+
+
+def _solutions(child: RawChild, count: int) -> list[RawSolution | Raised]:
+    """Ask for the solutions of the first slots, of fewer where one takes long."""
+    before = child.cpu_seconds
+    replies = child.solution(range(min(_FIRST, count)))
+    cost = (child.cpu_seconds - before) / max(1, len(replies))
+    if cost > _VERY_SLOW_SECONDS:
+        count = min(count, _VERY_SLOW_SEEDS)
+    elif cost > _SLOW_SECONDS / 4:
+        count = min(count, _SLOW_SEEDS)
+    return replies + child.solution(range(_FIRST, count))
 
 
 def _described(bad: Bad) -> str:
