@@ -32,6 +32,23 @@ class Found(NamedTuple):
     card: Card | None = None
 
 
+def hint_of(found: Found) -> str | None:
+    """The hint that comes with an environment: in its manifest, or beside its file."""
+    if found.spec is not None and found.spec.hint is not None:
+        return found.spec.hint
+    beside = found.path.with_suffix(".hint.txt")
+    return beside.read_text("utf-8", "replace").strip() if beside.is_file() else None
+
+
+def turns_text(count: int) -> str:
+    """A limit of turns in words.
+
+    >>> turns_text(1), turns_text(16)
+    ('1 turn', 'at most 16 turns')
+    """
+    return "1 turn" if count == 1 else f"at most {count} turns"
+
+
 def find(name: str, pool: Pool | None = None) -> Found:
     """Find one environment.
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from spade_envs import suite
 from spade_envs.agents import SolutionAgent
+from spade_envs.catalogue import turns_text
 from spade_envs.episodes import Episode
 from spade_envs.rolling import roll
 from spade_runtime.sandbox import SandboxPool
@@ -33,7 +34,8 @@ def build() -> tuple[dict[str, EnvSpec], dict[str, Episode]]:
     with SandboxPool() as pool:
         for name, path in suite.paths().items():
             with pool.open(path) as session:
-                specs[name] = session.spec
+                hint = path.with_suffix(".hint.txt").read_text("utf-8").strip()
+                specs[name] = session.spec.model_copy(update={"hint": hint})
                 episodes[name] = next(roll(session, SolutionAgent(), [SEED]))
     return specs, episodes
 
@@ -84,13 +86,15 @@ def _section(name: str, spec: EnvSpec, episode: Episode) -> Iterator[str]:
     yield ""
     yield f"{spec.title}"
     yield ""
-    yield f"`{spec.id}`, at most {spec.max_turns} turns, [source](../../spade_envs/suite/{source})"
+    yield f"`{spec.id}`, {turns_text(spec.max_turns)}, [source](../../spade_envs/suite/{source})"
     yield ""
     for tool in spec.tools:
         arguments = ", ".join(tool.parameters.get("properties", {}))
         yield f"- `{tool.name}({arguments})`: {tool.description}"
     if spec.tools:
         yield ""
+    yield f"Hint: {spec.hint}"
+    yield ""
     yield f"Seed {SEED}, played by its own solution:"
     yield ""
     yield "```text"

@@ -10,6 +10,7 @@ from rich.panel import Panel
 from rich.text import Text
 
 from spade_envs.agents import Agent, SolutionAgent, View
+from spade_envs.catalogue import turns_text
 from spade_envs.episodes import Recording
 from spade_envs.gallery import call_text
 from spade_envs.rolling import derived_seed
@@ -144,7 +145,7 @@ class Player:
         spec = self.session.spec
         self.console.print(Text(visible(spec.title), style="bold"))
         kind = "tool use" if spec.kind == "tool_use" else "game"
-        facts = f"{spec.id}  {kind}, {spec.skill}, at most {limit} turns, seed {seed}"
+        facts = f"{spec.id}  {kind}, {spec.skill}, {turns_text(limit)}, seed {seed}"
         self._note(facts + "  (:help for help)")
         if self.session.tools:
             self._tools()

@@ -44,15 +44,17 @@ def typed_call(line: str, tools: Sequence[ToolSpec]) -> dict[str, Any]:
 
 
 def signature(tool: ToolSpec) -> str:
-    """How a tool is called; what may be left out stands in brackets.
+    """How a tool is called; what may be left out stands in brackets, choices after a colon.
 
-    >>> signature(ToolSpec(name="ping", parameters={"properties": {"host": {}}}))
-    'ping([host])'
+    >>> signature(ToolSpec(name="ping", parameters={"properties": {"host": {"enum": ["a", "b"]}}}))
+    'ping([host: a|b])'
     """
     needed = set(tool.parameters.get("required", ()))
-    parts = [
-        name if name in needed else f"[{name}]" for name in tool.parameters.get("properties", {})
-    ]
+    parts = []
+    for name, schema in tool.parameters.get("properties", {}).items():
+        choices = "|".join(map(str, schema.get("enum", ())))
+        part = f"{name}: {choices}" if choices else name
+        parts.append(part if name in needed else f"[{part}]")
     return f"{tool.name}({', '.join(parts)})"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from spade_envs.agents import make_agent
-from spade_envs.catalogue import find
+from spade_envs.catalogue import find, hint_of
 from spade_envs.commands.common import add_pool, chosen_pool, positive, seed_number
 from spade_envs.episodes import write_episodes
 from spade_envs.player import Player
@@ -25,7 +25,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help="who plays: solution, random, text:WORDS, a server's address, a local model",
     )
-    parser.add_argument("--hint", help="a hint; default: the one that comes with the environment")
+    parser.add_argument("--hint", help="a hint; a person's default is the environment's own")
     parser.add_argument("--max-turns", type=positive, help="a limit below the environment's own")
     parser.add_argument("--record", type=Path, metavar="FILE", help="add the episode to a file")
     add_pool(parser)
@@ -34,9 +34,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     found = find(arguments.id, chosen_pool(arguments))
     agent = make_agent(arguments.policy) if arguments.policy else None
-    hint = arguments.hint
-    if hint is None and found.spec is not None:
-        hint = found.spec.hint
+    # A person asks for the hint; a policy would read it from the start, so only where it is named.
+    hint = arguments.hint or (hint_of(found) if agent is None else None)
     console = Console(highlight=False)
     with SandboxPool() as pool, pool.open(found.path) as session:
         player = Player(session, console, input if sys.stdin.isatty() else _unprompted)

@@ -22,7 +22,7 @@ from rich.progress import (
 
 from spade_envs import suite
 from spade_envs.agents import Agent, AgentSettings, make_agent
-from spade_envs.catalogue import Found, find
+from spade_envs.catalogue import Found, find, hint_of
 from spade_envs.commands.common import add_pool, aligned, chosen_pool, positive
 from spade_envs.episodes import Episode, read_episodes, write_episodes
 from spade_envs.results import Interval, Summary, summarise
@@ -55,7 +55,11 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", type=int, default=0, help="decides the tasks, default: 0")
     parser.add_argument("--max-turns", type=positive, help="a limit below the environment's own")
-    parser.add_argument("--hint", help="shown after the first observation")
+    hints = parser.add_mutually_exclusive_group()
+    hints.add_argument("--hint", help="shown after the first observation")
+    hints.add_argument(
+        "--with-hint", action="store_true", help="show the hint that comes with the environment"
+    )
     parser.add_argument("--temperature", type=float, default=0.6, help="default: %(default)s")
     parser.add_argument("--top-p", type=float, default=0.95, help="default: %(default)s")
     parser.add_argument(
@@ -159,8 +163,11 @@ def _one(
     count = min(arguments.instances, arguments.episodes)
     with pool.open(found.path, instances=count) as session:
         spec = session.spec
+        hint = _hint(arguments, found)
         have = {
-            one.seed: one for one in done if one.sha256 == spec.sha256 and one.policy == agent.name
+            one.seed: one
+            for one in done
+            if (one.sha256, one.policy, one.hint) == (spec.sha256, agent.name, hint)
         }
         wanted = episode_seeds(arguments.episodes, arguments.seed)
         left = [seed for seed in wanted if seed not in have]
@@ -168,14 +175,27 @@ def _one(
         task = progress.add_task(spec.id, total=len(wanted), completed=len(kept))
 
         def played() -> Iterator[Episode]:
-            hint, limit = arguments.hint, arguments.max_turns
-            for episode in roll(session, agent, left, hint=hint, max_turns=limit):
+            for episode in roll(session, agent, left, hint=hint, max_turns=arguments.max_turns):
                 kept.append(episode)
                 progress.advance(task)
                 yield episode
 
         write_episodes(path, played(), append=True)
     return kept
+
+
+def _hint(arguments: argparse.Namespace, found: Found) -> str | None:
+    """The hint to show, if any.
+
+    Raises:
+        UsageError: the environment's own is wanted, and it has none.
+    """
+    if not arguments.with_hint:
+        return str(arguments.hint) if arguments.hint else None
+    hint = hint_of(found)
+    if hint is None:
+        raise UsageError(f"{found.path} comes with no hint; give one with --hint TEXT")
+    return hint
 
 
 def _progress() -> Progress:

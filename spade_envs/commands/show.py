@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from textwrap import indent
 from typing import TYPE_CHECKING
 
-from spade_envs.catalogue import Found, find
+from spade_envs.catalogue import Found, find, hint_of, turns_text
 from spade_envs.commands.common import add_pool, chosen_pool, safe_lines, seed_number
 from spade_envs.records import Records
+from spade_envs.typed_calls import signature
 from spade_runtime.cli import Command
 from spade_runtime.spec import EnvSpec
 from spade_runtime.validation.text import visible
@@ -66,14 +67,14 @@ def _card(found: Found, spec: EnvSpec) -> Iterator[str]:
         "id": spec.id,
         "kind": spec.kind,
         "skill": spec.skill,
-        "turns": f"at most {spec.max_turns}",
+        "limit": turns_text(spec.max_turns),
         "dialect": spec.dialect,
         "source": str(found.path),
         "sha256": spec.sha256,
         "accepted": _accepted(found, spec),
     }
-    if spec.hint:
-        facts["hint"] = spec.hint
+    if (hint := hint_of(found)) is not None:
+        facts["hint"] = hint
     made = spec.provenance.model_dump(exclude_none=True)
     facts |= {key.replace("_", " "): str(value) for key, value in made.items() if value}
     facts |= _learned(found.card)
@@ -81,13 +82,8 @@ def _card(found: Found, spec: EnvSpec) -> Iterator[str]:
     for key, value in facts.items():
         yield f"  {key.ljust(width)}  {visible(value)}"
     for tool in spec.tools:
-        needed = set(tool.parameters.get("required", ()))
-        arguments = ", ".join(
-            name if name in needed else f"{name}=..."
-            for name in tool.parameters.get("properties", {})
-        )
         yield ""
-        yield f"  {visible(tool.name)}({visible(arguments)})"
+        yield f"  {visible(signature(tool))}"
         yield f"      {visible(tool.description)}"
 
 

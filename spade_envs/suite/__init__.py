@@ -1,7 +1,8 @@
 """The environments that ship with the package: one file each, in the contract's own form.
 
 Every file is an environment's source, to be opened in the sandbox like any other; nothing imports
-it. The class name is the file's name in camel case with `Env` at its end.
+it. The class name is the file's name in camel case with `Env` at its end; the hint that goes with
+it lies beside it as `<name>.hint.txt`.
 
 >>> from spade_envs import suite
 >>> suite.paths()["RollingDieEnv"].name

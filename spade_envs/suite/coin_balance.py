@@ -37,7 +37,7 @@ class CoinBalanceEnv(TextEnv):
                 if (coin, weight.lower()) == self._false:
                     return "The false coin is found!", 1.0, True, False, {}
                 return "That coin is as good as any.", 0.0, True, False, {}
-        return "Weigh as many coins left as right, or accuse one.", 0.0, False, out_of_time, {}
+        return "Weigh as many of these coins left as right.", 0.0, False, out_of_time, {}
 
     def _fair(self, coins):
         return len(set(coins)) == len(coins) and set(coins) <= set(self.coins)

@@ -230,3 +230,16 @@ def test_pool_verify_names_what_is_wrong_and_repairs(spade: Spade, tmp_path: Pat
 def test_mistakes_with_pools(spade: Spade, words: tuple[object, ...], said: str) -> None:
     code, _, err = spade(*words)
     assert code == 2 and said in err
+
+
+def test_hints_come_with_the_suite_and_are_shown_when_asked_for(spade: Spade) -> None:
+    assert "hint" in spade("show", "PaperPunch")[1]
+    words = ("run", "PaperPunch", "--model", "random", "--episodes", 2, "--to", "e.jsonl")
+    assert spade(*words, "--with-hint")[0] == 0
+    first = json.loads(Path("e.jsonl").read_text().splitlines()[0])
+    hint = suite.specs()["PaperPunchEnv"].hint
+    assert hint and first["messages"][0]["content"].endswith(f"\n\nHint: {hint}")
+    assert not first["observations"][0].endswith(hint)
+    spade("new", "plain")
+    code, _, err = spade("run", "plain.py", "--model", "random", "--with-hint", "--to", "x.jsonl")
+    assert code == 2 and "comes with no hint" in err

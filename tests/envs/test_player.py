@@ -137,7 +137,11 @@ def test_a_limit_ends_the_play(sandbox: SandboxPool) -> None:
 def test_tools_are_listed_and_called(sandbox: SandboxPool) -> None:
     lines = ["open_dome", "Rain!", "expose(seconds=5)"]
     shown = play(sandbox, suite.paths()["ObservatoryNightEnv"], lines)
-    assert "open_dome([code])" in shown and "wind lock engaged" in shown
+    assert (
+        "flip_mount(side: east|west)" in shown
+        and "open_dome([code])" in shown
+        and "wind lock engaged" in shown
+    )
     assert "there is no tool 'Rain!'" in shown and "the dome is closed" in shown
 
 
