@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from spade_runtime.codes import CODES, GATES, is_fault, severity
+from spade_runtime.codes import GATES, is_fault, severity
 from spade_runtime.spec import (
     Dialect,
     Finding,
@@ -140,12 +140,7 @@ def assemble(
 
 
 def status_of(gate: str, findings: Findings, ran: bool) -> Literal["passed", "failed", "skipped"]:
-    """How a gate ended: it fails by its own errors only."""
-    if not ran:
-        return "skipped"
-    return "failed" if findings.failed_in(gate) else "passed"
-
-
-def title(code: str) -> str:
-    """The one-clause title of a code."""
-    return CODES[code].title
+    """How a gate ended: it fails by its own errors only, wherever they were seen."""
+    if findings.failed_in(gate):
+        return "failed"
+    return "passed" if ran else "skipped"

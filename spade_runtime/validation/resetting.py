@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from spade_runtime.codes import CODES
 from spade_runtime.sandbox.channel import RawChild
 from spade_runtime.sandbox.wire import Bad, Raised, RawSolution
 from spade_runtime.validation import sameness
@@ -39,8 +40,8 @@ def run_reset(bench: Bench) -> str:
         problem = checker.check_start(start)
         stop_at_fault(problem, seed, None)
         if problem is not None:
-            gate = "load" if problem.code == "SPD302" else "reset"
-            bench.problem(problem, gate, seed=seed)
+            home = CODES[problem.code].gate
+            bench.problem(problem, home if home in ("load", "tools") else "reset", seed=seed)
             bench.stop = True
     if not bench.stop:
         _other_room(bench)

@@ -1,0 +1,93 @@
+"""A validator for all tests of this folder, and sources to try it on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from spade_runtime.errors import IsolationUnavailable
+from spade_runtime.validation.validator import Validator
+
+SUM_GAME = '''
+class SumEnv(TextEnv):
+    """Add two numbers."""
+
+    skill = "mathematical_reasoning"
+    max_turns = 1
+
+    def reset(self, seed=None):
+        rng = random.Random(seed)
+        self.a, self.b = rng.randint(100, 999), rng.randint(100, 999)
+        return f"{self.a} + {self.b}?", {}
+
+    def step(self, action):
+        good = action.strip() == str(self.a + self.b)
+        return ("Right." if good else "Wrong."), 1.0 if good else 0.0, True, False, {}
+
+    def solution(self):
+        return [str(self.a + self.b)]
+'''
+
+SHELF_TOOLS = '''
+class ShelfEnv(ToolEnv):
+    """Put things on a shelf."""
+
+    skill = "state_modification"
+
+    def setup(self, rng):
+        self.box = rng.randint(100, 999)
+        self.state = {"put": []}
+
+    @tool
+    def put(self, box: int) -> str:
+        """Put a box on the shelf."""
+        self.state["put"].append(box)
+        return "put"
+
+    def user_turns(self):
+        return [
+            Turn(f"Put box {self.box + i}.", done=lambda s, i=i: self.box + i in s["put"])
+            for i in range(3)
+        ]
+
+    def solution(self):
+        return [[call("put", box=self.box + i)] for i in range(3)]
+'''
+
+
+@pytest.fixture(scope="session")
+def validator() -> Iterator[Validator]:
+    """A validator at the default isolation; tests are skipped where the machine has none."""
+    try:
+        made = Validator()
+    except IsolationUnavailable as missing:
+        pytest.skip(f"no isolation here: {missing}")
+    with made:
+        yield made
+
+
+@pytest.fixture(scope="session")
+def sum_game() -> str:
+    """A sound game of one turn."""
+    return SUM_GAME
+
+
+@pytest.fixture(scope="session")
+def shelf_tools() -> str:
+    """A sound tool-use environment."""
+    return SHELF_TOOLS
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Callable[[str, str], Path]:
+    """Writes a file into the test's folder."""
+
+    def put(name: str, text: str) -> Path:
+        file = tmp_path / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+        return file
+
+    return put
