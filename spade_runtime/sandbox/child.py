@@ -47,6 +47,8 @@ READ_BYTES = 65536
 FLUSH_SECONDS = 0.005
 """A batch that takes longer sends what is done, so that the parent sees which instance hangs."""
 OUT_OF_MEMORY_STATUS = 82
+_SMALL = 4096
+"""More than anything else weighs."""
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -67,6 +69,7 @@ class Child:
         self._capture = Capture(0)
         self._reply_bytes = 0
         self._program: source.Program | None = None
+        self._activate: Callable[[Any], None] = lambda state: None
         self._slots: dict[int, _Slot] = {}
 
     def serve(self) -> None:
@@ -77,6 +80,17 @@ class Child:
             if request is None:
                 return
             self._answer(request)
+
+    def rehearse(self, text: str, *, policy: bool) -> None:
+        """Do with a source of our own all that a request would, but the writing."""
+        self._inspect(Inspect(0, text, policy, 65536, 65536))
+        self._load()
+        program = self._loaded()
+        for seed in range(2):
+            frames = [self._reset(0, seed), self._tool(0, ("add", b'{"amount": 4}', 0))]
+            _encode((0, 0, True, frames))
+        program.entropy.violations.clear()
+        self._slots.clear()
 
     # --- the pipes ---------------------------------------------------------------------------
 
@@ -146,12 +160,14 @@ class Child:
         phase: str,
     ) -> None:
         items: list[Any] = []
-        first, weight, flushed, capture = 0, 0, perf_counter(), self._capture
+        first, weight, capture, limit = 0, 0, self._capture, self._reply_bytes
         violations = self._loaded().entropy.violations
+        due = perf_counter() + FLUSH_SECONDS
         for slot, value in zip(slots, values, strict=True):
-            if items and (weight > CHUNK_BYTES or perf_counter() - flushed > FLUSH_SECONDS):
+            if (weight > CHUNK_BYTES or perf_counter() > due) and items:
                 self._send(nonce, first, False, items)
-                first, weight, items, flushed = first + len(items), 0, [], perf_counter()
+                first, weight, items = first + len(items), 0, []
+                due = perf_counter() + FLUSH_SECONDS
             try:
                 item = call(slot, value)
             except BaseException as error:
@@ -163,9 +179,9 @@ class Child:
             if capture.used:
                 item = self._with_printed(item, phase)
             size = _weight(item)
-            if size > self._reply_bytes:
+            if size > limit:
                 # Found before it is encoded: that would need the same memory again.
-                item, size = self._too_large(phase, size), 4096
+                item, size = self._too_large(phase, size), _SMALL
             items.append(item)
             weight += size
         self._send(nonce, first, True, items)
@@ -186,6 +202,7 @@ class Child:
         self._capture.limit = request.printed_bytes
         self._reply_bytes = request.reply_bytes
         self._program = source.Program(request.source, policy=request.policy)
+        self._activate = self._program.entropy.activate
         return self._program.inspection()
 
     def _load(self) -> LoadReply:
@@ -236,7 +253,7 @@ class Child:
 
     def _step(self, slot: int, action: str) -> Any:
         here = self._slots[slot]
-        self._loaded().activate(here.state)
+        self._activate(here.state)
         result = here.instance.step(action)
         if type(result) is not tuple or len(result) != 5:
             return claims.bad(result)
@@ -284,16 +301,17 @@ class Child:
 
 def _weight(item: Any) -> int:
     """An item's encoded size in bytes, without what it printed and its envelope."""
-    if isinstance(item, (Raised, Bad)):
-        return 4096
-    size = len(item.printed_tail) // 64
-    for name in ("observation", "result", "info"):
-        value = getattr(item, name, "")
-        if isinstance(value, str):
-            size += len(value) if value.isascii() else len(value.encode())
-        elif isinstance(value, bytes):
-            size += len(value)
-    return size
+    if isinstance(item, RawStep | RawReset):
+        return _size(item.observation) + _size(item.info)
+    if isinstance(item, RawTool):
+        return _size(item.result)
+    return _SMALL
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, str):
+        return len(value) if value.isascii() else len(value.encode())
+    return len(value) if isinstance(value, bytes) else _SMALL
 
 
 def main() -> None:

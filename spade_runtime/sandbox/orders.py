@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import secrets
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +16,7 @@ from spade_runtime.spec import Limits
 _encode = msgspec.msgpack.Encoder().encode
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Order:
     """One request, not yet sent.
 
@@ -57,7 +57,7 @@ class Order:
 
 def _nonce() -> int:
     # Drawn, never counted: a child could forge the reply to a number that it can foresee.
-    return secrets.randbits(63)
+    return int.from_bytes(os.urandom(8), "little") >> 1
 
 
 def inspect(limits: Limits, source: str, *, policy: bool) -> Order:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from spade_runtime.errors import HostError, IsolationUnavailable, UsageError
-from spade_runtime.sandbox.channel import RawChild
+from spade_runtime.sandbox.channel import RawChild, Workers
 from spade_runtime.sandbox.facilities import LAYERS, Facilities, supported
 from spade_runtime.sandbox.herd import Herd
 from spade_runtime.sandbox.nursery import Nursery, require
@@ -71,7 +71,7 @@ class SandboxPool:
         self._hash_seed = hash_seed
         self._start_time = start_time
         self.workers = workers or len(os.sched_getaffinity(0))
-        self._running = threading.Semaphore(self.workers)
+        self._running = Workers(self.workers)
         chosen = frozenset(LAYERS) if layers is None else layers
         self._layers = frozenset({"rlimits"}) if level == "none" else chosen
         self._lock = threading.Lock()

@@ -24,7 +24,7 @@ from typing import Any
 from spade_runtime.sandbox import kernel
 from spade_runtime.sandbox.facilities import Facilities
 from spade_runtime.sandbox.lockdown import LOCKDOWN_FAILED, STEPS, Plan, apply
-from spade_runtime.sandbox.preload import preload, shut
+from spade_runtime.sandbox.preload import preload, shut, warm_up
 from spade_runtime.sandbox.requests import (
     CONFIG_BYTES_MAX,
     FORGET,
@@ -304,6 +304,7 @@ def main(control_fd: int) -> None:
         _separate(found, layers)
         _become_first(found)
         missing = preload(config["preload"])
+        warm_up()
         _empty_root(found)
         plan = _plan(found, layers, bytes.fromhex(config["program"]))
         _settle(found, plan, config["uid_base"])
