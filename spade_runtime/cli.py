@@ -163,4 +163,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    # `python -m` runs this file a second time, beside the module that the commands import.
+    from spade_runtime.cli import main as imported
+
+    raise SystemExit(imported())
