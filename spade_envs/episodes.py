@@ -239,6 +239,23 @@ def write_episodes(path: Path, episodes: Iterable[Episode], *, append: bool = Fa
     return count
 
 
+def drop_cut_line(path: Path) -> bool:
+    """Remove a last line that a killed run left without its end; says whether there was one.
+
+    Raises:
+        SpadeError: the file can't be changed.
+    """
+    try:
+        data = path.read_bytes()
+        if not data or data.endswith(b"\n"):
+            return False
+        with path.open("r+b") as file:
+            file.truncate(data.rfind(b"\n") + 1)
+    except OSError as error:
+        raise SpadeError(f"can't mend {path}: {error.strerror}") from error
+    return True
+
+
 def read_episodes(path: Path) -> Iterator[Episode]:
     """Read a file of episodes, one at a time.
 

@@ -24,7 +24,7 @@ from spade_envs import suite
 from spade_envs.agents import Agent, AgentSettings, make_agent
 from spade_envs.catalogue import Found, find, hint_of
 from spade_envs.commands.common import add_pool, aligned, chosen_pool, positive
-from spade_envs.episodes import Episode, read_episodes, write_episodes
+from spade_envs.episodes import Episode, drop_cut_line, read_episodes, write_episodes
 from spade_envs.results import Interval, Summary, summarise
 from spade_envs.rolling import episode_seeds, roll
 from spade_runtime.cli import Command
@@ -147,6 +147,8 @@ def _done(path: Path, resume: bool) -> list[Episode]:
         return []
     if not resume:
         raise UsageError(f"{path} is there already; go on with it by --resume, or name another")
+    if drop_cut_line(path):
+        print(f"{path}: removed a last line that was cut off", file=sys.stderr)
     return list(read_episodes(path))
 
 

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +14,7 @@ import pytest
 
 from spade_envs import suite
 from spade_envs.commands.new import class_stem, file_name
+from spade_envs.episodes import read_episodes
 from spade_envs.pool import Pool
 from spade_runtime.errors import UsageError
 from spade_runtime.validation import validate
@@ -137,10 +141,11 @@ def test_run_goes_on_with_a_file(spade: Spade, tmp_path: Path) -> None:
     words = ("run", "TrufflePatch", "--model", "random", "--to", "e.jsonl")
     whole = spade(*words, "--episodes", 6)[1]
     lines = (tmp_path / "e.jsonl").read_text().splitlines(keepends=True)
-    (tmp_path / "e.jsonl").write_text("".join(lines[:2]))
+    (tmp_path / "e.jsonl").write_text("".join(lines[:2]) + lines[2][:50])  # killed while writing
     code, _, err = spade(*words, "--episodes", 6)
     assert code == 2 and "go on with it by --resume" in err
-    assert spade(*words, "--episodes", 6, "--resume")[1] == whole
+    _, out, err = spade(*words, "--episodes", 6, "--resume")
+    assert out == whole and "removed a last line that was cut off" in err
     assert sorted((tmp_path / "e.jsonl").read_text().splitlines()) == sorted(
         line.rstrip("\n") for line in lines
     )
@@ -243,3 +248,23 @@ def test_hints_come_with_the_suite_and_are_shown_when_asked_for(spade: Spade) ->
     spade("new", "plain")
     code, _, err = spade("run", "plain.py", "--model", "random", "--with-hint", "--to", "x.jsonl")
     assert code == 2 and "comes with no hint" in err
+
+
+def test_ctrl_c_keeps_what_was_finished_and_says_how_to_go_on(tmp_path: Path) -> None:
+    program = "import sys; from spade_runtime.cli import main; sys.exit(main(sys.argv[1:]))"
+    words = ["run", "TrufflePatch", "--model", "random", "--episodes", "4000", "--to", "e.jsonl"]
+    worker = subprocess.Popen(
+        [sys.executable, "-c", program, *words, "--instances", "2"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    file = tmp_path / "e.jsonl"
+    while not file.exists() or file.read_bytes().count(b"\n") < 4:
+        assert worker.poll() is None
+        time.sleep(0.02)
+    worker.send_signal(signal.SIGINT)
+    _, said = worker.communicate(timeout=60)
+    assert worker.returncode == 130
+    assert "--to e.jsonl --resume" in said and "Traceback" not in said
+    assert len(list(read_episodes(file))) >= 4
