@@ -64,18 +64,18 @@ class Limits(_Model):
         reply_bytes: size of one instance's reply, besides what was printed.
     """
 
-    load_seconds: float = Field(5.0, gt=0, le=600)
-    reset_seconds: float = Field(2.0, gt=0, le=600)
-    step_seconds: float = Field(1.0, gt=0, le=600)
-    file_seconds: float = Field(30.0, gt=0, le=3600)
-    wall_factor: float = Field(5.0, ge=1, le=100)
-    memory_mib: int = Field(512, ge=64, le=65536)
-    numpy_memory_mib: int = Field(1024, ge=128, le=65536)
-    source_bytes: int = Field(65536, ge=1)
-    observation_chars: int = Field(16384, ge=1, le=1_000_000)
-    info_bytes: int = Field(8192, ge=2, le=1_000_000)
-    printed_bytes: int = Field(65536, ge=0, le=16_777_216)
-    reply_bytes: int = Field(98304, ge=1024, le=16_777_216)
+    load_seconds: float = Field(default=5.0, gt=0, le=600)
+    reset_seconds: float = Field(default=2.0, gt=0, le=600)
+    step_seconds: float = Field(default=1.0, gt=0, le=600)
+    file_seconds: float = Field(default=30.0, gt=0, le=3600)
+    wall_factor: float = Field(default=5.0, ge=1, le=100)
+    memory_mib: int = Field(default=512, ge=64, le=65536)
+    numpy_memory_mib: int = Field(default=1024, ge=128, le=65536)
+    source_bytes: int = Field(default=65536, ge=1)
+    observation_chars: int = Field(default=16384, ge=1, le=1_000_000)
+    info_bytes: int = Field(default=8192, ge=2, le=1_000_000)
+    printed_bytes: int = Field(default=65536, ge=0, le=16_777_216)
+    reply_bytes: int = Field(default=98304, ge=1024, le=16_777_216)
 
 
 class Finding(_Model):
@@ -142,7 +142,7 @@ class EnvSpec(_Model):
     dialect: Dialect = "contract"
     title: str
     skill: str
-    max_turns: int = Field(20, ge=1, le=100)
+    max_turns: int = Field(default=20, ge=1, le=100)
     reward_range: tuple[float, float] = (-1.0, 1.0)
     tools: list[ToolSpec] = Field(default_factory=list)
     hint: str | None = None
