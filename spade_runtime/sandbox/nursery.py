@@ -331,6 +331,8 @@ def _environment(hash_seed: int) -> dict[str, str]:
         "PYTHONHASHSEED": str(hash_seed),
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONUTF8": "1",
+        # In the form that needs no file: libraries' own reads of the clock are in UTC everywhere.
+        "TZ": "UTC0",
         # More threads than one would make the fork unsafe, and each takes address space.
         "OPENBLAS_NUM_THREADS": "1",
         "OMP_NUM_THREADS": "1",
