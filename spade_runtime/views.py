@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import builtins
 import sys
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
@@ -150,7 +151,7 @@ class Views:
         real = {} if name.partition(".")[0] in VIRTUAL_ROOTS else vars(import_module(name))
         if self._policy:
             found.update((item, real[item]) for item in names_of(name) if item in real)
-            found["__getattr__"] = self._missing(name)
+            found["__getattr__"] = self._missing(name, names_of(name) - real.keys())
             if "__version__" in real:
                 found["__version__"] = real["__version__"]
         else:
@@ -164,8 +165,13 @@ class Views:
                 found[child] = self.module(f"{name}.{child}")
         return view
 
-    def _missing(self, module: str) -> Callable[[str], Any]:
+    def _missing(self, module: str, absent: frozenset[str]) -> Callable[[str], Any]:
+        # Only what the real module did not hold: what the code deletes from a view stays away.
+        late = frozenset() if module.partition(".")[0] in VIRTUAL_ROOTS else absent
+
         def __getattr__(name: str) -> Any:
+            if name in late:
+                return _made_on_demand(module, name)
             if not name.startswith("__") and exists_but_hidden(module, name):
                 raise self._guards.refuse(f"{module}.{name} is not available to environments")
             raise AttributeError(f"module {module!r} has no attribute {name!r}")
@@ -198,6 +204,14 @@ class Views:
         if root == "numpy":
             return name in ("numpy", "numpy.random") and offered(name)
         return name in self._replaced or root in VIRTUAL_ROOTS
+
+
+def _made_on_demand(module: str, name: str) -> Any:
+    """A listed name that the real module makes when it is asked for: `typing.ContextManager`."""
+    with warnings.catch_warnings():
+        # A deprecated name warns, and whether environments may use it is the list's to say.
+        warnings.simplefilter("ignore")
+        return getattr(import_module(module), name)
 
 
 def _guarded_builtins(views: Views, guards: Guards) -> dict[str, Any]:

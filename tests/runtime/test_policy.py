@@ -46,13 +46,13 @@ def test_syntax_errors_have_a_place(source, line):
 @pytest.mark.parametrize(
     "source",
     [
-        "x = " + "+".join(["1"] * 5000) + "\n",
-        "x = " + "-" * 5000 + "1\n",
+        "x = " + "+".join(["1"] * 20000) + "\n",
+        "x = " + "-" * 20000 + "1\n",
         "x = " + "(" * 300 + "1" + ")" * 300,
         "x = " + "[" * 5000 + "]" * 5000,
         "x = a" + ".b" * 5000,
         "x = a" + "()" * 20000,
-        "x = " + "not " * 5000 + "1\n",
+        "x = " + "not " * 20000 + "1\n",
         "x = " + "lambda: " * 5000 + "1\n",
         "if 1:\n" + "".join(" " * i + "if 1:\n" for i in range(1, 200)) + " " * 200 + "x=1",
         "x = 1\0",
