@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from spade_train.designer import without_thinking
 from spade_train.errors import PolicyError
 from spade_train.policies.base import Message
 
@@ -26,18 +25,6 @@ _FRAME = "\ue001"
 _REPLY = f"{_FRAME}reply{_FRAME}"
 _PAD = "\t \n"
 _MARKUP = re.compile(r"^(<.*>|\[[A-Z_/ ]+\])$", re.DOTALL)
-
-
-def strip_thinking(text: str) -> str:
-    r"""Return what follows the thinking part; an unclosed one hides all that follows it.
-
-    >>> strip_thinking("<think>two and two</think>\n\n4")
-    '4'
-    >>> strip_thinking("<think>for ever")
-    ''
-    """
-    visible = without_thinking(text)
-    return visible.lstrip("\n") if "</think>" in text else visible
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +75,7 @@ class ChatTemplate:
         self._layouts: dict[tuple[Any, ...], _Layout | None] = {}
         self.supports_system = self._renders(("system", "user"))
         self.supports_tool_role = self._renders(("user", "assistant", "tool"))
+        self.supports_tools = self._shows_tools()
         self.append_only = self._is_append_only()
 
     # -- what callers use ---------------------------------------------------------------------
@@ -132,8 +120,13 @@ class ChatTemplate:
     ) -> str:
         """Return the template's text, with the breaks inside special literals of contents."""
         prepared = self._fit([dict(message) for message in messages])
+        if tools and not self.supports_tools:
+            first = prepared[0]
+            first["content"] = f"{_tools_as_text(tools)}\n\n{first['content']}"
+            tools = None
         contents = [self._guard(m["content"], m["role"]) for m in prepared]
-        plain_shape = all(set(m) == {"role", "content"} for m in prepared)
+        # A template looks into thinking, so such a conversation is rendered as it is.
+        plain_shape = not any("</think>" in m["content"] for m in prepared)
         if plain_shape and (layout := self._layout(prepared, tools, add_generation_prompt)):
             return layout.fill(contents)
         for message, content in zip(prepared, contents, strict=True):
@@ -258,6 +251,15 @@ class ChatTemplate:
             return False
         return all(f"{_FRAME}{i}" in text for i in range(len(roles)))
 
+    def _shows_tools(self) -> bool:
+        """Whether the template says anything of tools; some leave them out without a word."""
+        tool = {"name": "probe_of_tools", "description": "", "parameters": {}}
+        try:
+            text = self._apply([{"role": "user", "content": "x"}], [tool], True)
+        except PolicyError:
+            return False
+        return "probe_of_tools" in text
+
     def _is_append_only(self) -> bool:
         """Whether a later rendering keeps an earlier prompt and its reply, thinking included."""
         question = {"role": "user", "content": "q"}
@@ -266,6 +268,12 @@ class ChatTemplate:
         answer = {"role": "assistant", "content": reply}
         later = self._apply([question, answer, question], None, True)
         return later.startswith(first + reply)
+
+
+def _tools_as_text(tools: Sequence[Mapping[str, Any]]) -> str:
+    from spade_envs.wrappers import message_prompt
+
+    return message_prompt([{"type": "function", "function": tool} for tool in tools])
 
 
 def _alternation(literals: Mapping[str, int]) -> re.Pattern[str]:

@@ -147,17 +147,24 @@ def _play(run: Run, config: RunConfig, step: int) -> list[list[Play]]:
     run.watcher.phase("playing")
     groups = []
     for design in run.state.pool:
-        seeds = environment_seeds(config.seeds_per_group, config.seed, step, design.name)
-        repeated = [seed for seed in seeds for _ in range(config.plays_per_seed)]
+        labels = (config.seed, step, design.name)
+        seeds = _repeated(environment_seeds(config.seeds_per_group, *labels), config)
         common = (design.name, design.sha256, design.source, design.kind)
-        groups.append(Group(*common, repeated))
+        groups.append(Group(*common, seeds))
         if step == design.made and design.hint is not None and config.hinted_plays:
-            groups.append(Group(*common, repeated[: config.hinted_plays], design.hint))
+            if config.seed_pairing == "independent":
+                own = environment_seeds(config.seeds_per_group, *labels, "hinted")
+                seeds = _repeated(own, config)
+            groups.append(Group(*common, seeds[: config.hinted_plays], design.hint))
     try:
         return run.rollout(config).play(groups, config.seed, step)
     except PolicyUnavailable as error:
         run.records.rescued(step, error.plays, config)
         raise
+
+
+def _repeated(seeds: Sequence[int], config: RunConfig) -> list[int]:
+    return [seed for seed in seeds for _ in range(config.plays_per_seed)]
 
 
 def _update(run: Run, rows: Sequence[TrainRow], step: int) -> dict[str, Any]:

@@ -108,7 +108,13 @@ def _free_folder(config: RunConfig) -> Path:
 
 
 def quiet_threads() -> None:
-    """Let idle compute threads sleep: the sandbox's children need the processors."""
+    """Let idle compute threads sleep: the sandbox's children need the processors.
+
+    The bars that `transformers` draws while it loads would only garble the run's own.
+    """
     os.environ.setdefault("KMP_BLOCKTIME", "0")
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()

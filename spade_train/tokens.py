@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from spade_train.chat import strip_thinking
 from spade_train.errors import TokenInvariantError
 from spade_train.policies.base import Generation, Message, Policy
 
@@ -75,8 +74,8 @@ class Dialogue:
     """A conversation with its training samples, in either of the two forms a template allows.
 
     With an append-only template there is one sample that grows. Where the template rewrites
-    earlier turns, the thinking part is stripped from them, each turn is encoded anew, and each is
-    a sample of its own.
+    earlier turns (thinking is stripped from them), each turn is encoded anew, and each is a sample
+    of its own.
 
     Args:
         policy: encodes; never generates here.
@@ -122,11 +121,8 @@ class Dialogue:
             self._heard = self._policy.extend_chat(messages, sample.ids[-1])
             self._prompt = [*sample.ids, *self._heard]
             return
-        said = [
-            {**m, "content": strip_thinking(m["content"])} if m["role"] == "assistant" else m
-            for m in self.messages
-        ]
-        self._prompt = self._policy.encode_chat(said, tools=self._tools)
+        # The template itself strips thinking from the turns that it wants it stripped from.
+        self._prompt = self._policy.encode_chat(self.messages, tools=self._tools)
         self._heard = list(self._prompt)
 
 

@@ -2,7 +2,7 @@ import pytest
 
 pytest.importorskip("transformers")
 
-from spade_train.chat import ChatTemplate, strip_thinking  # noqa: E402
+from spade_train.chat import ChatTemplate  # noqa: E402
 from spade_train.errors import PolicyError, TokenInvariantError  # noqa: E402
 from spade_train.policies.base import Generation, Sampling  # noqa: E402
 from spade_train.policies.hf import HFPolicy  # noqa: E402
@@ -133,22 +133,6 @@ def test_thinking_is_stripped_and_each_turn_is_a_sample(make_tokenizer, make_mod
     assert [s.spoken for s in dialogue.samples] == [len(ids)] * 2
     for sample in dialogue.samples:
         check_sample(sample, policy)
-
-
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
-        ("<think>a</think>\n\nb", "b"),
-        ("b", "b"),
-        ("a</think>b", "b"),
-        ("<think>never", ""),
-        ("x<think>never", "x"),
-        ("<think>a</think>b<think>c</think>d", "d"),
-        ("<think>a</think>b<think>c", "b"),
-    ],
-)
-def test_strip_thinking(text, left):
-    assert strip_thinking(text) == left
 
 
 def test_a_tokenizer_without_a_chat_template_is_refused(make_tokenizer):
