@@ -31,6 +31,7 @@ class Seat:
         info: the info of the last reset.
         over: the episode has ended and a reset is due.
         failed: the last reset brought no episode.
+        alive: there is an episode to step.
     """
 
     def __init__(self, table: Table, slot: int) -> None:
@@ -44,12 +45,13 @@ class Seat:
         self.info: dict[str, Any] = {}
         self.over = True
         self.failed = False
+        self.alive = False
         self._seed: int | None = None
         self._random: np.random.Generator | None = None
 
     @property
     def running(self) -> bool:
-        """Whether there is an episode to step."""
+        """Whether the session has an episode to step."""
         return self.table.session.running(self.slot)
 
     def seat_seed(self, seed: int | None) -> None:
@@ -70,17 +72,20 @@ class Seat:
     def began(self, result: ResetResult, limit: int | None, hint: str | None) -> None:
         """Take the result of a reset."""
         self.failed = self.fault is not None
+        self.alive = not self.failed
         self.limit, self.actions, self.info, self.over = limit, [], result.info, False
         self.shown = result.observation
         self.observation = "" if self.failed else with_hint(result.observation, hint)
 
-    def took(self, result: StepResult) -> None:
-        """Take the result of a step."""
-        self.shown = self.observation = result.observation
-        self.actions.append(result.info["spade"]["action"])
-        self.over = result.terminated or result.truncated
+    def took(self, result: StepResult) -> bool:
+        """Take the result of a step; says whether the episode is over."""
+        observation, _, terminated, truncated, info = result
+        self.shown = self.observation = observation
+        self.actions.append(info["spade"]["action"])
+        self.over = terminated or truncated
+        return self.over
 
-    def gone(self) -> StepResult:
+    def lost(self) -> StepResult:
         """What a step gives where there is no episode to step: the fault that ended it."""
         assert self.fault is not None
         spade = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -23,6 +23,15 @@ from spade_runtime.spec import IsolationLevel
 
 Texts = tuple[str, ...]
 Flags = npt.NDArray[np.bool_]
+
+
+class Turn(NamedTuple):
+    """What one step does at one table, by the vector's numbers of the environments."""
+
+    table: Table
+    resets: list[int]
+    steps: list[int]
+    gone: list[int]
 
 
 class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
@@ -72,7 +81,7 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
         render_mode: str | None = None,
         level: IsolationLevel = "strict",
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        per_child: int = 16,
+        per_child: int = 32,
     ) -> None:
         super().__init__()
         named = {"source": source, "path": path, "pool": pool, "sha256": sha256}
@@ -130,6 +139,7 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
                 for table, places in self._by_table(chosen)
             ]
         )
+        self._look_after()
         return self._observations(), gather(
             {place: self._seats[place].info for place in chosen}, self.num_envs
         )
@@ -150,10 +160,12 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
             raise UsageError(f"{self.num_envs} actions are needed, {count} came")
         if not self._seats:
             raise EpisodeOver("no episode was begun; call reset first")
-        resets, steps, lost = self._sorted()
-        outcomes = self._play(resets, steps, actions)
-        outcomes |= {place: self._seats[place].gone() for place in lost}
-        outcomes |= restore(self, self._tables or [], outcomes, actions, resets)
+        turns = self._turns()
+        outcomes = self._play(turns, actions)
+        resets = [place for turn in turns for place in turn.resets]
+        if any(table.session.loss is not None for table in self._tables or ()):
+            outcomes |= restore(self, self._tables or [], outcomes, actions, resets)
+            self._look_after()
         infos = {place: outcome.info for place, outcome in outcomes.items()}
         infos |= {place: self._seats[place].info for place in resets}
         return self._finished(outcomes, infos)
@@ -172,66 +184,76 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
 
     # --- one step ----------------------------------------------------------------------------
 
-    def _sorted(self) -> tuple[list[int], list[int], list[int]]:
-        """Which environments are reset, stepped, or have a failed reset to report."""
-        resets: list[int] = []
-        steps: list[int] = []
-        lost: list[int] = []
-        for place, seat in enumerate(self._seats):
-            if seat.over and self.autoreset_mode is AutoresetMode.NEXT_STEP:
-                resets.append(place)
-            elif seat.over:
-                raise EpisodeOver(
-                    f"the episode in environment {place} has ended; reset it with "
-                    "options={'reset_mask': ...}"
-                )
-            else:
-                (steps if seat.running else lost).append(place)
-        return resets, steps, lost
-
-    def _play(
-        self, resets: list[int], steps: list[int], actions: Sequence[Any]
-    ) -> dict[int, StepResult]:
-        for place in resets:
-            self._seats[place].seat_seed(None)
-        talks: list[tuple[Any, Talk[list[Any]]]] = []
-        moved: list[list[int]] = []
+    def _turns(self) -> list[Turn]:
+        """What is done at each table: who is reset, who is stepped, whose reset had failed."""
+        autoreset = self.autoreset_mode is AutoresetMode.NEXT_STEP
+        turns: list[Turn] = []
         for table in self._tables or ():
-            mine = [place for place in resets if self._seats[place].table is table]
-            moving = [place for place in steps if self._seats[place].table is table]
+            resets: list[int] = []
+            steps: list[int] = []
+            gone: list[int] = []
+            for place, seat in table.seats.items():
+                if not seat.over:
+                    (steps if seat.alive else gone).append(place)
+                elif autoreset:
+                    resets.append(place)
+                else:
+                    raise EpisodeOver(
+                        f"the episode in environment {place} has ended; reset it with "
+                        "options={'reset_mask': ...}"
+                    )
+            turns.append(Turn(table, resets, steps, gone))
+        return turns
+
+    def _play(self, turns: list[Turn], actions: Sequence[Any]) -> dict[int, StepResult]:
+        hints = self._hints(None)
+        talks: list[tuple[Any, Talk[list[Any]]]] = []
+        for table, resets, steps, _ in turns:
             parts: list[Talk[Any]] = []
-            if mine:
-                parts.append(table.resetting(mine, self._max_turns, self._hints(None)))
-            if moving:
-                slots = [self._seats[place].slot for place in moving]
-                messages = [actions[place] for place in moving]
+            if resets:
+                for place in resets:
+                    self._seats[place].seat_seed(None)
+                parts.append(table.resetting(resets, self._max_turns, hints))
+            if steps:
+                slots = None
+                if len(steps) < len(table.seats):
+                    slots = [self._seats[place].slot for place in steps]
+                messages = [actions[place] for place in steps]
                 parts.append(table.session.stepping(messages, slots=slots))
-            if parts:
-                talks.append((table.session, in_turn(*parts)))
-                moved.append(moving)
+            talks.append((table.session, in_turn(*parts)))
         outcomes: dict[int, StepResult] = {}
-        for places, results in zip(moved, together(talks), strict=True):
-            outcomes |= zip(places, results[-1] if places else [], strict=True)
+        for turn, results in zip(turns, together(talks), strict=True):
+            if turn.steps:
+                outcomes |= zip(turn.steps, results[-1], strict=True)
+            outcomes |= {place: self._seats[place].lost() for place in turn.gone}
         return outcomes
+
+    def _look_after(self) -> None:
+        """Note whose episode went down with a child that another one took."""
+        for seat in self._seats:
+            if not seat.over:
+                seat.alive = seat.running
 
     def _finished(
         self, outcomes: dict[int, StepResult], infos: dict[int, dict[str, Any]]
     ) -> tuple[Texts, npt.NDArray[np.float64], Flags, Flags, dict[str, Any]]:
-        rewards = np.zeros(self.num_envs, dtype=np.float64)
-        terminated = np.zeros(self.num_envs, dtype=np.bool_)
-        truncated = np.zeros(self.num_envs, dtype=np.bool_)
+        rewards = [0.0] * self.num_envs
+        terminated, truncated = [False] * self.num_envs, [False] * self.num_envs
         ended: list[int] = []
         for place, outcome in outcomes.items():
-            rewards[place] = outcome.reward
-            terminated[place] = outcome.terminated
-            truncated[place] = outcome.truncated
-            self._seats[place].took(outcome)
-            if outcome.terminated or outcome.truncated:
+            _, rewards[place], terminated[place], truncated[place], _ = outcome
+            if self._seats[place].took(outcome):
                 ended.append(place)
         if ended and self.autoreset_mode is AutoresetMode.SAME_STEP:
             infos |= self._reset_ended(ended, infos)
-        joined = gather(infos, self.num_envs)
-        return self._observations(), rewards, terminated, truncated, joined
+        infos = dict(sorted(infos.items()))
+        return (
+            self._observations(),
+            np.array(rewards, dtype=np.float64),
+            np.array(terminated, dtype=np.bool_),
+            np.array(truncated, dtype=np.bool_),
+            gather(infos, self.num_envs),
+        )
 
     def _reset_ended(
         self, ended: list[int], infos: dict[int, dict[str, Any]]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 # A fault is a dictionary beside environments that have none; it is kept whole.
 _WHOLE = frozenset(("fault",))
+_INT64 = 1 << 63
 
 
 def gather(infos: Mapping[int, Mapping[str, Any]], num_envs: int) -> dict[str, Any]:
@@ -25,31 +26,52 @@ def gather(infos: Mapping[int, Mapping[str, Any]], num_envs: int) -> dict[str, A
     >>> joined["a"].tolist(), joined["_a"].tolist(), joined["b"].tolist()
     ([1, 0, 5], [True, False, True], [None, None, 'x'])
     """
-    columns: dict[str, dict[int, Any]] = {}
-    for place, info in infos.items():
-        for key, value in info.items():
-            columns.setdefault(key, {})[place] = value
     joined: dict[str, Any] = {}
-    for key, column in columns.items():
-        joined[key] = _array(key, column, num_envs)
+    everyone = list(range(num_envs))
+    for key, places, values in _columns(infos):
+        where = slice(None) if places == everyone else places
+        joined[key] = _array(key, places, where, values, num_envs)
         mask = np.zeros(num_envs, dtype=np.bool_)
-        mask[list(column)] = True
+        mask[where] = True
         joined[f"_{key}"] = mask
     return joined
 
 
-def _array(key: str, column: dict[int, Any], num_envs: int) -> Any:
-    values = list(column.values())
-    kinds = {type(value) for value in values}
+def _columns(
+    infos: Mapping[int, Mapping[str, Any]],
+) -> list[tuple[str, list[int], list[Any]]]:
+    """For each key the environments that have it, and their values."""
+    rows, places = list(infos.values()), list(infos)
+    if not rows:
+        return []
+    keys = rows[0].keys()
+    if all(row.keys() == keys for row in rows):
+        return [(key, places, [row[key] for row in rows]) for key in keys]
+    columns: dict[str, tuple[list[int], list[Any]]] = {}
+    for place, row in infos.items():
+        for key, value in row.items():
+            held = columns.setdefault(key, ([], []))
+            held[0].append(place)
+            held[1].append(value)
+    return [(key, *held) for key, held in columns.items()]
+
+
+def _array(
+    key: str, places: list[int], where: slice | list[int], values: Sequence[Any], num_envs: int
+) -> Any:
+    kinds = set(map(type, values))
     if kinds == {dict} and key not in _WHOLE:
-        return gather(column, num_envs)
-    number = kinds <= {int, float} or kinds == {bool}
-    if number and not any(type(value) is int and abs(value) >= 1 << 63 for value in values):
+        return gather(dict(zip(places, values, strict=True)), num_envs)
+    if kinds <= {int, float} or kinds == {bool}:
         kind = bool if kinds == {bool} else float if float in kinds else int
-        array = np.zeros(num_envs, dtype=kind)
-        array[list(column)] = values
-        return array
+        if kind is not int or all(-_INT64 <= value < _INT64 for value in values):
+            numbers = np.zeros(num_envs, dtype=kind)
+            numbers[where] = values
+            return numbers
     objects = np.full(num_envs, None, dtype=object)
-    for place, value in column.items():
+    if kinds <= {str, type(None)}:
+        objects[where] = values
+        return objects
+    for place, value in zip(places, values, strict=True):
         objects[place] = value
     return objects

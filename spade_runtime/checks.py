@@ -41,7 +41,7 @@ class Beginning(NamedTuple):
     turns: list[str]
 
 
-class Transition(NamedTuple):
+class Transition(msgspec.Struct, frozen=True):
     """A checked `step` of a game."""
 
     observation: str
@@ -85,15 +85,19 @@ def transition(raw: Any, spec: EnvSpec, limits: Limits) -> Transition:
     """
     if type(raw) is not RawStep:
         _no_value(raw, "SPD401", "SPD402")
-    observation = _observation(raw.observation, "step", "SPD402", limits)
-    reward = _reward(raw.reward, spec)
+    # What is plainly right is seen here; the helpers say what is wrong with the rest.
+    observation, reward, info = raw.observation, raw.reward, raw.info
+    if type(observation) is not str or not 0 < len(observation) <= limits.observation_chars:
+        observation = _observation(observation, "step", "SPD402", limits)
+    if type(reward) is not float or not -1.0 <= reward <= 1.0:
+        reward = _reward(reward, spec)
     terminated, truncated = raw.terminated, raw.truncated
     if type(terminated) is not bool:
         _wrong_type(terminated, "step's terminated", "bool", "SPD402")
     if type(truncated) is not bool:
         _wrong_type(truncated, "step's truncated", "bool", "SPD402")
-    info = _info(raw.info, "step", "SPD402", limits)
-    return Transition(observation, reward, terminated, truncated, info)
+    notes = {} if info == b"{}" else _info(info, "step", "SPD402", limits)
+    return Transition(observation, reward, terminated, truncated, notes)
 
 
 def tool_result(raw: Any, limits: Limits) -> tuple[str, bool]:

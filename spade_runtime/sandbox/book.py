@@ -134,21 +134,17 @@ class Book:
     def moved(self, slot: int, raw: Any, action: str) -> StepResult:
         """The result of a game's step, from its raw reply."""
         play = self.play(slot)
-        play.turn += 1
+        play.turn = turn = play.turn + 1
         try:
             step = checks.transition(raw, self.spec, self.limits)
         except EnvFault as fault:
             return self._faulted(slot, fault, action)
-        truncated = not step.terminated and (step.truncated or play.turn >= play.limit)
-        play.over = step.terminated or truncated
-        info = step.info
-        info["spade"] = {
-            "turn": play.turn,
-            "solved": checks.is_solved(step, self.spec),
-            "fault": None,
-            "action": action,
-        }
-        return StepResult(step.observation, step.reward, step.terminated, truncated, info)
+        terminated, info = step.terminated, step.info
+        truncated = not terminated and (step.truncated or turn >= play.limit)
+        play.over = terminated or truncated
+        solved = terminated and checks.is_solved(step, self.spec)
+        info["spade"] = {"turn": turn, "solved": solved, "fault": None, "action": action}
+        return StepResult(step.observation, step.reward, terminated, truncated, info)
 
     def answered(self, slot: int, one: Round) -> StepResult:
         """The result of a message of tool calls, after all of them were run or answered."""

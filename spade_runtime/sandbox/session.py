@@ -331,11 +331,14 @@ class EnvSession:
     ) -> list[int]:
         if self._closed:
             raise UsageError("this session is closed; open the environment again")
-        chosen = list(range(self.instances)) if slots is None else [int(slot) for slot in slots]
-        if any(not 0 <= slot < self.instances for slot in chosen):
-            raise UsageError(f"slots are 0 to {self.instances - 1}, not {chosen}")
-        if len(set(chosen)) != len(chosen):
-            raise UsageError(f"a slot stands twice in {chosen}")
+        if slots is None:
+            chosen = list(range(self.instances))
+        else:
+            chosen = [int(slot) for slot in slots]
+            if any(not 0 <= slot < self.instances for slot in chosen):
+                raise UsageError(f"slots are 0 to {self.instances - 1}, not {chosen}")
+            if len(set(chosen)) != len(chosen):
+                raise UsageError(f"a slot stands twice in {chosen}")
         if values is not None and (isinstance(values, str) or len(values) != len(chosen)):
             raise UsageError(
                 f"{len(chosen)} {what} are needed, one for each slot; "
@@ -347,8 +350,10 @@ class EnvSession:
         self, slots: Sequence[int] | None, values: Sequence[Any] | None, what: str
     ) -> list[int]:
         chosen = self._slots(slots, values, what)
+        plays = self._book.plays
         for slot in chosen:
-            if not self.running(slot):
+            play = plays[slot]
+            if play is None or play.over:
                 why = (
                     "has ended" if self._book.plays[slot] or self.faults[slot] else "was not begun"
                 )

@@ -1,0 +1,226 @@
+"""What Gymnasium's side costs: making, registering, spaces and vectors, beside Gymnasium's own.
+
+Run it with ``python benchmarks/gymnasium_side.py [--json FILE] [--quick]``. Vectors of the same
+class are stepped in turn with the peers, window by window, so that a busy machine slows all of
+them; each figure is the median of its windows, with the best beside it. The peers run the class in
+their own processes without isolation; ours runs it in the sandbox.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import json
+import os
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
+
+import spade_envs
+from spade_envs.manifest import sealed, source_hash
+from spade_envs.pool import Pool
+from spade_envs.pool_index import insert
+from spade_envs.registration import registry
+from spade_envs.shared import close_shared_pools, shared_pool
+from spade_envs.spaces import UnicodeText
+from spade_envs.vector import SpadeVectorEnv
+from spade_runtime.sandbox.facilities import machine
+from spade_runtime.spec import EnvSpec
+
+SOURCE = '''
+class WalkEnv(TextEnv):
+    """Walk along a line until the end is reached."""
+
+    skill = "spatial_reasoning"
+    max_turns = 100
+
+    def reset(self, seed=None):
+        self.place = random.Random(seed).randint(0, 9)
+        return f"You stand at {self.place} of a line; say where to go next, please.", {}
+
+    def step(self, action):
+        self.place += 1
+        return f"You stand at {self.place} of a line; say where to go next, please.", 0.0, False, \\
+            self.place % 100 == 99, {}
+'''
+SIZES = (1, 8, 64, 256)
+
+
+class Walk(gymnasium.Env[str, str]):
+    """The same class for Gymnasium's own vectors."""
+
+    observation_space = UnicodeText(1 << 19)
+    action_space = UnicodeText(1 << 19)
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[str, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.place = random.Random(seed).randint(0, 9)
+        return f"You stand at {self.place} of a line; say where to go next, please.", {}
+
+    def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
+        self.place += 1
+        said = f"You stand at {self.place} of a line; say where to go next, please."
+        return said, 0.0, False, self.place % 100 == 99, {}
+
+
+def timed(call: Callable[[], object], times: int) -> dict[str, float]:
+    """Seconds of one call: the median and the best."""
+    seen = []
+    gc.collect()
+    for _ in range(times):
+        start = time.perf_counter()
+        call()
+        seen.append(time.perf_counter() - start)
+    return {"median": statistics.median(seen), "best": min(seen)}
+
+
+def making(times: int) -> dict[str, dict[str, float]]:
+    name = "spade/RollingDie-v0"
+    spec = gymnasium.spec(name)
+
+    def first_reset() -> None:
+        env = gymnasium.make(spec)
+        env.reset(seed=1)
+        env.close()
+
+    gymnasium.make(name).reset(seed=1)
+    return {
+        "make(id)": timed(lambda: gymnasium.make(name), times),
+        "make(EnvSpec)": timed(lambda: gymnasium.make(spec), times),
+        "make and first reset": timed(first_reset, max(times // 10, 5)),
+        "a space: UnicodeText": timed(lambda: UnicodeText(4096), times),
+        "a space: Text of 62 characters": timed(lambda: gymnasium.spaces.Text(4096), times),
+    }
+
+
+def registering(count: int, times: int) -> dict[str, Any]:
+    """A pool's index of `count` environments, and Gymnasium's own way for a tenth of them."""
+    found: dict[str, Any] = {"count": count}
+    kept = dict(registry)
+    with tempfile.TemporaryDirectory() as folder:
+        pool = Pool(folder, create=True)
+        with pool.index.writing() as base:
+            for number in range(count):
+                spec = EnvSpec(
+                    id=f"spade/Bench{number}-v0",
+                    sha256=source_hash(str(number)),
+                    kind="game",
+                    title="Walk",
+                    skill="spatial_reasoning",
+                )
+                insert(base, sealed(spec), None)
+        found["register_pool"] = timed(lambda: spade_envs.register_pool(folder), times)
+        found["make(id) among them"] = timed(lambda: gymnasium.make("spade/RollingDie-v0"), 20)
+        found["registered()"] = timed(spade_envs.registered, times)
+    registry.clear()
+    registry.update(kept)
+
+    def one_by_one() -> None:
+        for number in range(count // 10):
+            gymnasium.register(f"spade/Peer{number}-v0", "spade_envs.env:SpadeEnv")
+        registry.clear()
+        registry.update(kept)
+
+    found["gymnasium.register, a tenth"] = timed(one_by_one, 3)
+    return found
+
+
+def containing(times: int) -> dict[str, Any]:
+    plain = "The quick brown fox jumps over the lazy dog 1234567890" * 607
+    text = plain[:32_768].replace(" ", "_")
+    alphabet = "".join(sorted(set(text)))
+    ours = UnicodeText(1 << 19)
+    theirs = gymnasium.spaces.Text(32_768, charset=alphabet)
+    mixed = text[:-64] + "ü中\U0001f600" * 8
+    assert text in ours and text in theirs and mixed in ours
+    return {
+        "UnicodeText, ASCII": timed(lambda: text in ours, times),
+        "UnicodeText, mixed scripts": timed(lambda: mixed in ours, times),
+        "Text": timed(lambda: text in theirs, max(times // 10, 5)),
+    }
+
+
+def vectors(size: int, windows: int, seconds: float, quick: bool) -> dict[str, dict[str, float]]:
+    """Environment steps a second, all stepped in turn."""
+    made: dict[str, Any] = {
+        "SpadeVectorEnv": SpadeVectorEnv(size, source=SOURCE, per_child=min(32, max(size // 2, 1))),
+        "SyncVectorEnv (no isolation)": SyncVectorEnv([Walk] * size),
+    }
+    if size <= 64 or not quick:
+        made["AsyncVectorEnv (no isolation)"] = AsyncVectorEnv([Walk] * size, shared_memory=False)
+    actions = ("onwards",) * size
+    for vector in made.values():
+        vector.reset(seed=1)
+    rates: dict[str, list[float]] = {name: [] for name in made}
+    for _ in range(windows):
+        for name, vector in made.items():
+            gc.collect()
+            steps, start = 0, time.perf_counter()
+            while (passed := time.perf_counter() - start) < seconds:
+                vector.step(actions)
+                steps += size
+            rates[name].append(steps / passed)
+    for vector in made.values():
+        vector.close()
+    return {
+        name: {"median": statistics.median(seen), "best": max(seen)} for name, seen in rates.items()
+    }
+
+
+def measure(quick: bool) -> dict[str, Any]:
+    times, windows, seconds = (50, 3, 0.3) if quick else (300, 7, 1.0)
+    report: dict[str, Any] = {"machine": machine(), "load": os.getloadavg()}
+    report["isolation"] = shared_pool().isolation
+    report["making"] = making(times)
+    report["registering"] = registering(10_000, 5)
+    report["contains, 32,768 characters"] = containing(times)
+    report["vector, steps/s"] = {
+        str(size): vectors(size, windows, seconds, quick) for size in SIZES
+    }
+    close_shared_pools()
+    return report
+
+
+def table(report: dict[str, Any]) -> str:
+    def row(name: str, found: dict[str, float], unit: float, digits: int = 2) -> str:
+        median, best = found["median"] * unit, found["best"] * unit
+        return f"{name:<46}{median:12,.{digits}f} {best:12,.{digits}f}"
+
+    lines = [f"{report['isolation']}; load {report['load'][0]:.1f}"]
+    lines.append(f"{'':<46}{'median':>12} {'best':>12}")
+    for name, found in report["making"].items():
+        lines.append(row(f"{name} (us)", found, 1e6))
+    for name, found in report["registering"].items():
+        if name != "count":
+            lines.append(row(f"10,000 ids: {name} (ms)", found, 1e3))
+    for name, found in report["contains, 32,768 characters"].items():
+        lines.append(row(f"contains 32,768 characters: {name} (us)", found, 1e6))
+    for size, group in report["vector, steps/s"].items():
+        for name, found in group.items():
+            lines.append(row(f"{size:>4} environments: {name} (steps/s)", found, 1, 0))
+    return "\n".join(lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--json", type=Path, help="write the figures here too")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the repetitions")
+    arguments = parser.parse_args()
+    report = measure(arguments.quick)
+    if arguments.json:
+        arguments.json.parent.mkdir(parents=True, exist_ok=True)
+        arguments.json.write_text(json.dumps(report, indent=2) + "\n")
+    print(table(report))
+
+
+if __name__ == "__main__":
+    main()
