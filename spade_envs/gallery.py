@@ -17,7 +17,8 @@ from spade_envs.catalogue import turns_text
 from spade_envs.episodes import Episode
 from spade_envs.rolling import roll
 from spade_runtime.sandbox import SandboxPool
-from spade_runtime.spec import GAME_SKILLS, TOOL_SKILLS, EnvSpec
+from spade_runtime.spec import EnvSpec
+from spade_runtime.taxonomy import GAME_SKILLS, TOOL_SKILLS
 
 SEED = 7  # of the episodes that the gallery shows
 _INDEX = Path(suite.__file__).parent / "index.json"

@@ -22,26 +22,8 @@ from spade_runtime.signatures import (
     returned,
     step_problem,
 )
+from spade_runtime.taxonomy import GAME_SKILLS, TOOL_SKILLS
 
-GAME_SKILLS = (
-    "mathematical_reasoning",
-    "logical_deduction",
-    "spatial_reasoning",
-    "pattern_recognition",
-    "optimization",
-    "causal_inference",
-    "strategic_planning",
-    "memory_recall",
-    "language_understanding",
-)
-TOOL_SKILLS = (
-    "api_orchestration",
-    "data_retrieval",
-    "state_modification",
-    "error_recovery",
-    "tool_selection",
-    "multi_step_workflows",
-)
 DEFAULT_MAX_TURNS = 20
 MAX_TURNS = 100
 TITLE_CHARS = 200

@@ -19,26 +19,6 @@ Severity = Literal["error", "warning"]
 Verdict = Literal["accepted", "rejected"]
 IsolationLevel = Literal["strict", "best_effort", "none"]
 
-GAME_SKILLS: tuple[str, ...] = (
-    "mathematical_reasoning",
-    "logical_deduction",
-    "spatial_reasoning",
-    "pattern_recognition",
-    "optimization",
-    "causal_inference",
-    "strategic_planning",
-    "memory_recall",
-    "language_understanding",
-)
-TOOL_SKILLS: tuple[str, ...] = (
-    "api_orchestration",
-    "data_retrieval",
-    "state_modification",
-    "error_recovery",
-    "tool_selection",
-    "multi_step_workflows",
-)
-
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 
 

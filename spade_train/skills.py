@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spade_runtime.spec import GAME_SKILLS, TOOL_SKILLS
+from spade_runtime.taxonomy import GAME_SKILLS, TOOL_SKILLS
 
 # The six of the paper; the other three game skills are for environments written by hand.
 TRAINED_GAME_SKILLS = GAME_SKILLS[:6]

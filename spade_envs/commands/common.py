@@ -9,7 +9,7 @@ from pathlib import Path
 
 from spade_envs.pool import Pool
 from spade_runtime.errors import UsageError
-from spade_runtime.spec import GAME_SKILLS, TOOL_SKILLS
+from spade_runtime.taxonomy import GAME_SKILLS, TOOL_SKILLS
 from spade_runtime.validation.text import visible
 
 

@@ -10,7 +10,7 @@ from spade_envs import suite
 from spade_envs.commands.common import add_pool, aligned, check_skill, chosen_pool
 from spade_envs.pool_index import Query
 from spade_runtime.cli import Command
-from spade_runtime.spec import GAME_SKILLS, TOOL_SKILLS
+from spade_runtime.taxonomy import GAME_SKILLS, TOOL_SKILLS
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:

@@ -17,7 +17,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
-from spade_runtime.spec import GAME_SKILLS, TOOL_SKILLS
+from spade_runtime.taxonomy import GAME_SKILLS, TOOL_SKILLS
 from spade_train.tiny import lexicon
 from spade_train.tiny.families import FAMILIES, blocks
 

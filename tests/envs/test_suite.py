@@ -10,7 +10,7 @@ import pytest
 
 from spade_envs import gallery, suite
 from spade_envs.manifest import source_hash
-from spade_runtime.spec import GAME_SKILLS, TOOL_SKILLS
+from spade_runtime.taxonomy import GAME_SKILLS, TOOL_SKILLS
 from spade_runtime.validation import Validator
 
 NAMES = suite.names()

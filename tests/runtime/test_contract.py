@@ -4,8 +4,9 @@ import textwrap
 
 import pytest
 
-from spade_runtime import contract, spec
+from spade_runtime import contract
 from spade_runtime.contract import read
+from spade_runtime.taxonomy import GAME_SKILLS, TOOL_SKILLS
 
 HEAD = '"""Doc."""\nskill = "optimization"\n'
 GAME = (
@@ -245,9 +246,16 @@ def test_other_dialects_take_their_turns_from_the_constructor():
     assert codes(env(head="", bases="object", methods=PUBLISHED)) == []
 
 
-def test_the_taxonomy_is_that_of_the_spec():
-    assert contract.GAME_SKILLS == spec.GAME_SKILLS
-    assert contract.TOOL_SKILLS == spec.TOOL_SKILLS
+@pytest.mark.parametrize("skill", GAME_SKILLS + TOOL_SKILLS)
+def test_a_skill_belongs_to_one_kind(skill):
+    head = f'"""Doc."""\nskill = {skill!r}\n'
+    tools = "def setup(self, rng): ...\ndef user_turns(self): ...\n"
+    as_game, as_tools = env(head=head), env(head=head, bases="ToolEnv", methods=tools)
+    kind = "game" if skill in GAME_SKILLS else "tool_use"
+    for source in (as_game, as_tools):
+        reading = read(source)
+        wrong = [] if reading.kind == kind else ["SPD205"]
+        assert [f.code for f in reading.findings] == wrong
 
 
 def test_a_title_is_one_short_line():

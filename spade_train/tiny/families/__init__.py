@@ -12,7 +12,8 @@ import re
 from dataclasses import dataclass, replace
 from string import Template
 
-from spade_runtime.spec import TOOL_SKILLS, Kind
+from spade_runtime.spec import Kind
+from spade_runtime.taxonomy import TOOL_SKILLS
 from spade_train.tiny.families import blocks
 from spade_train.tiny.lexicon import ORDER_OPS, STEP_OPS, SUM_OPS, Op, rule_text
 
