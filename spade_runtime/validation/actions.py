@@ -14,7 +14,7 @@ _QUOTED = re.compile(
     r'|"([^"\n]{1,60})"|`([^`\n]{1,60})`|\u201c([^\u201d\n]{1,60})\u201d'
     r"|\\boxed\{([^{}\n]{1,60})\}"
 )
-_WORD = re.compile(r"[^\W_][\w'-]*", re.UNICODE)
+_WORD = re.compile(r"[^\W_](?:[\w'-]*\w)?", re.UNICODE)
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _PLACEHOLDER = re.compile(
     r"<[^<>]{1,20}>|\{[^{}]{1,20}\}|\[[^\[\]]{1,20}\]|\b[A-Z]{1,12}\b(?:\.\.+)?"
@@ -138,6 +138,18 @@ def from_text(text: str, limit: int = 60) -> list[str]:
     made.update(dict.fromkeys(pieces[:12]))
     made.update(dict.fromkeys(f"{word} {UNKNOWN}" for word in pieces[:8]))
     made.update(dict.fromkeys(f"{word} 1" for word in pieces[:4]))
+    return list(made)[:limit]
+
+
+def combined(commands: Iterable[str], text: str, limit: int = 24) -> list[str]:
+    """Known commands with the names of a new text.
+
+    >>> combined(["go ROOM", "go hall"], "Doors: 'vault'.")
+    ['go vault', 'go Doors']
+    """
+    verbs = dict.fromkeys(command.split()[0] for command in commands if " " in command.strip())
+    names = list(dict.fromkeys([*quoted(text), *_pieces(text)]))[:8]
+    made = dict.fromkeys(f"{verb} {name}" for name in names for verb in list(verbs)[:6])
     return list(made)[:limit]
 
 

@@ -15,7 +15,8 @@ from spade_runtime.validation.bench import Bench
 from spade_runtime.validation.blind import wilson_lower
 from spade_runtime.validation.text import shown
 
-_TOKEN = re.compile(r"[^\W_]+(?:[-.:/][^\W_]+)*", re.UNICODE)
+_TOKEN = re.compile(r"[^\W_]+", re.UNICODE)
+_PART = re.compile(r"[^\W_]+|\s+|[\W_]", re.UNICODE)
 _LABEL_LENGTHS = (24, 12, 6)
 _RULES = 6
 _Z = 3.0
@@ -52,15 +53,27 @@ def varying_parts(actions: Sequence[str]) -> list[str]:
     return [" ".join(parts[same:]) for parts in split]
 
 
-def _after(label: str, width: int) -> Extraction:
-    """Takes the tokens that follow a label."""
+def _shape(answer: str) -> str:
+    """A pattern of what looks like an answer: its words and numbers, its marks kept."""
+    parts = []
+    for found in _PART.finditer(answer):
+        text = found.group()
+        if text.isdigit():
+            parts.append(r"\d+")
+        elif text[0].isalnum():
+            parts.append(r"[^\W_]+")
+        else:
+            parts.append(r"\s+" if text.isspace() else re.escape(text))
+    return "".join(parts)
+
+
+def _after(label: str, shape: str) -> Extraction:
+    """Takes what follows a label and looks like an answer."""
+    pattern = re.compile(re.escape(label) + f"({shape})")
 
     def extract(text: str) -> str | None:
-        place = text.find(label)
-        if place < 0:
-            return None
-        found = list(_TOKEN.finditer(text, place + len(label)))[:width]
-        return " ".join(hit.group() for hit in found) if len(found) == width else None
+        found = pattern.search(text)
+        return found.group(1) if found else None
 
     return extract
 
@@ -80,23 +93,23 @@ def _at(place: int, width: int) -> Extraction:
 
 def _rules(case: Case) -> list[tuple[str, Extraction]]:
     """Every extraction that finds the answer of one case."""
-    hits = list(_TOKEN.finditer(case.text))
-    wanted = [hit.group() for hit in _TOKEN.finditer(case.answer)]
-    width = len(wanted)
     rules: list[tuple[str, Extraction]] = []
+    wanted = _TOKEN.findall(case.answer)
     if not wanted:
         return rules
-    tokens = [hit.group() for hit in hits]
-    for place in range(len(tokens) - width + 1):
-        if tokens[place : place + width] != wanted:
-            continue
-        start = hits[place].start()
+    shape = _shape(case.answer)
+    for hit in re.finditer(rf"(?<![^\W_]){re.escape(case.answer)}(?![^\W_])", case.text):
         for length in _LABEL_LENGTHS:
-            label = case.text[max(0, start - length) : start]
-            if label.strip() and len(label) >= min(length, start):
-                rules.append((f"the text after {shown(label)}", _after(label, width)))
-        rules.append((f"word {place + 1}", _at(place, width)))
-        rules.append((f"word {len(tokens) - place} from the end", _at(place - len(tokens), width)))
+            label = case.text[max(0, hit.start() - length) : hit.start()]
+            if label.strip() and len(label) >= min(length, hit.start()):
+                rules.append((f"the text after {shown(label)}", _after(label, shape)))
+    tokens = _TOKEN.findall(case.text)
+    width = len(wanted)
+    for place in range(len(tokens) - width + 1):
+        if tokens[place : place + width] == wanted:
+            rules.append((f"word {place + 1}", _at(place, width)))
+            back = place - len(tokens)
+            rules.append((f"word {-back} from the end", _at(back, width)))
     return rules
 
 

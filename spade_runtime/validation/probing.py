@@ -12,7 +12,15 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
 from spade_runtime.sandbox.wire import RawReset, RawStep
-from spade_runtime.validation.actions import FIXED, UNKNOWN, from_text, probes, quoted, spoilt
+from spade_runtime.validation.actions import (
+    FIXED,
+    UNKNOWN,
+    combined,
+    from_text,
+    probes,
+    quoted,
+    spoilt,
+)
 from spade_runtime.validation.bench import Bench, spread
 from spade_runtime.validation.games import SLOTS, Play, Player, script
 
@@ -182,20 +190,46 @@ def _mix(bench: Bench, seeds: Sequence[int], actions: Sequence[str]) -> list[Pla
     pool = [action for action in actions if len(action) < 200]
     where = spread(seeds, max(1, _MIXED // bench.thrift))
     players = [
-        _mixer(random.Random(chooser.random()), pool, solution(bench, [seed])) for seed in where
+        _mixer(
+            random.Random(chooser.random()),
+            pool,
+            solution(bench, [seed]),
+            quoted(opening(bench, seed)),
+        )
+        for seed in where
     ]
     turns = min(bench.max_turns, 40)
     return bench.table(bench.child("main")).play(where, players, turns)
 
 
-def _mixer(chooser: random.Random, pool: Sequence[str], solution: Sequence[str]) -> Player:
+def _mixer(
+    chooser: random.Random,
+    pool: Sequence[str],
+    solution: Sequence[str],
+    commands: Sequence[str],
+) -> Player:
     def act(observation: str, turn: int) -> str:
-        if solution and chooser.random() < 0.4:
+        draw = chooser.random()
+        if solution and draw < 0.35:
             return chooser.choice(solution)
-        told = from_text(observation[:2000], 12) if chooser.random() < 0.3 else []
+        told: list[str] = []
+        if draw < 0.55:
+            told = combined([*commands, *solution], observation[:2000])
+        elif draw < 0.7:
+            told = from_text(observation[:2000], 12)
         return chooser.choice(told or pool)
 
     return act
+
+
+def _text_after(bench: Bench, seed: int, place: int) -> str:
+    """What the game said after the first `place` actions of a seed's solution."""
+    for play in bench.replays:
+        if isinstance(play, Play) and play.seed == seed and 0 < place <= len(play.replies):
+            reply = play.replies[place - 1]
+            if isinstance(reply, RawStep) and isinstance(reply.observation, str):
+                return reply.observation[:2000]
+    return opening(bench, seed)
 
 
 def _spoil(bench: Bench, seeds: Sequence[int]) -> list[Play]:
@@ -210,7 +244,9 @@ def _spoil(bench: Bench, seeds: Sequence[int]) -> list[Play]:
         for place in range(0, length, max(1, -(-length // places))):
             before, action, after = steps[:place], steps[place], steps[place + 1 :]
             wrong = [*spoilt(action), "", UNKNOWN]
-            plays += work_off(bench, [seed], before, wrong)
+            told = _text_after(bench, seed, place)
+            wider = combined([*steps, *quoted(opening(bench, seed))], told)
+            plays += work_off(bench, [seed], before, [*wrong, *wider])
             players += [script([*before, one, action, *after]) for one in wrong[:3]]
             # A reward that is paid again and again shows when its action is repeated.
             players.append(script([*before, *[action] * (bench.max_turns - place)]))

@@ -151,6 +151,7 @@ class Desk:
             play.problem = self._checker.reset(play.start)
         active = [slot for slot, play in enumerate(plays) if play.problem is None]
         self._reveal(plays, active, honest)
+        active = [slot for slot in active if plays[slot].problem is None]
         while active:
             slots, calls = [], []
             for slot in active:

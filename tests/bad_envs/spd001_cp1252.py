@@ -1,0 +1,2 @@
+# SPD001 | line 2 | UTF-8
+NAME = "déjà vu"
