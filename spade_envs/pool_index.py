@@ -30,6 +30,8 @@ CREATE TABLE IF NOT EXISTS environments (
 );
 CREATE INDEX IF NOT EXISTS names ON environments (id, sha256);
 """
+# What SQLite says where the disk is full or the directory may not be written.
+_HOST_FAULTS = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_FULL", "SQLITE_IOERR")
 
 
 class Card(BaseModel):
@@ -109,7 +111,12 @@ class Index:
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
-        """One transaction that keeps other writers, also of other processes, out until it ends."""
+        """One transaction that keeps other writers, also of other processes, out until it ends.
+
+        Raises:
+            OSError: the directory can't be written, or the disk is full.
+            SpadeError: the file is no index any more.
+        """
         try:
             with closing(sqlite3.connect(self.path, timeout=120, isolation_level=None)) as base:
                 base.executescript(_SCHEMA)
@@ -121,6 +128,8 @@ class Index:
                     raise
                 base.execute("COMMIT")
         except sqlite3.Error as error:
+            if getattr(error, "sqlite_errorname", "").startswith(_HOST_FAULTS):
+                raise OSError(str(error)) from error
             raise self._damaged(error) from error
 
     def select(self, query: Query) -> list[Entry]:
