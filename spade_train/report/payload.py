@@ -56,7 +56,7 @@ def build_payload(records: RunRecords, *, embedder: Embedder = "tfidf") -> Paylo
         "name": records.path.resolve().name,
         "settings": {k: records.config[k] for k in SHOWN_SETTINGS if k in records.config},
         "finished": records.finished,
-        "stepsDone": len(records.metrics),
+        "stepsDone": records.steps_done,
         "headline": headline(columns),
         "figures": figures(columns),
         "pairs": start_and_end(cards),

@@ -44,10 +44,15 @@ class RunRecords:
                 yield int(number), rows
 
     @property
+    def steps_done(self) -> int:
+        """Steps that were finished; the flush of the last window is none of them."""
+        return sum(not row.get("flush") for row in self.metrics)
+
+    @property
     def finished(self) -> bool:
         """Whether the last step of the configuration was reached."""
         steps = self.config.get("steps")
-        return bool(self.metrics and steps) and self.metrics[-1]["step"] + 1 >= steps
+        return bool(steps) and self.steps_done >= steps
 
 
 def read_run(path: Path) -> RunRecords:

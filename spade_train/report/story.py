@@ -10,7 +10,7 @@ from typing import Any
 
 from spade_train.report.cards import Card, shown_episode
 from spade_train.report.records import Row, rounded
-from spade_train.report.series import ends
+from spade_train.report.series import ends, present
 
 MAX_PAIRS = 4
 _CANDIDATES = 24
@@ -38,6 +38,17 @@ def headline(columns: dict[str, list[Any]]) -> Row:
                 f"It began at {_percent(own[0])}. Its environments changed on the way, so the two "
                 "figures are not about the same tasks; this run measured no held-out environments."
             ),
+        }
+    once = present(columns.get("agent/win_rate", []))
+    if once:
+        return {
+            "title": f"The agent won {_percent(once[0])} of its plays",
+            "detail": "Only one step of this run had plays, so there is no change to speak of.",
+        }
+    if "step" in columns:
+        return {
+            "title": "In this run no environment was played",
+            "detail": "The validator’s findings below say why designs were refused.",
         }
     return {
         "title": "This run has no finished step yet",

@@ -18,7 +18,7 @@ function skillTable(data) {
   if (!data.skills.some((row) => row.win.some(present))) return null;
   return h("div", { style: "margin-top:2.5rem" },
     h("h3", { style: "margin-bottom:.5rem" }, "By skill, first half of the run and second"),
-    table(["Skill", "designs", "accepted", "won, first", "second", "regret, first", "second"], data.skills.map((row) => [
+    table(["Skill", "tries", "accepted", "won, first", "second", "regret, first", "second"], data.skills.map((row) => [
       words(row.skill), count(row.tries), percent(row.accepted / row.tries), percent(row.win[0]), percent(row.win[1]), signed(row.regret[0]), signed(row.regret[1])])));
 }
 

@@ -40,3 +40,14 @@ def test_what_is_no_run(tmp_path):
         read_run(tmp_path / "none")
     with pytest.raises(UsageError, match="holds no run"):
         read_run(tmp_path)
+
+
+def test_the_flush_of_the_last_window_is_no_step(tmp_path):
+    (tmp_path / "config.yaml").write_text("steps: 2\n")
+    lines = [{"step": 0}, {"step": 1}, {"step": 2, "flush": True}]
+    path = tmp_path / "metrics.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert read_run(tmp_path).steps_done == 2
+    assert read_run(tmp_path).finished
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines[:1]))
+    assert not read_run(tmp_path).finished
