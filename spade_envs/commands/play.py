@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -37,6 +39,9 @@ def _run(arguments: argparse.Namespace) -> int:
     # A person asks for the hint; a policy would read it from the start, so only where it is named.
     hint = arguments.hint or (hint_of(found) if agent is None else None)
     console = Console(highlight=False)
+    if sys.stdin.isatty():
+        with suppress(ImportError):  # line editing and history, where Python was built with it
+            importlib.import_module("readline")
     with SandboxPool() as pool, pool.open(found.path) as session:
         player = Player(session, console, input if sys.stdin.isatty() else _unprompted)
         record = player.play(arguments.seed, agent, hint=hint, max_turns=arguments.max_turns)
