@@ -52,7 +52,7 @@ class RunRecords:
     def finished(self) -> bool:
         """Whether the last step of the configuration was reached."""
         steps = self.config.get("steps")
-        return bool(steps) and self.steps_done >= steps
+        return isinstance(steps, int) and 0 < steps <= self.steps_done
 
 
 def read_run(path: Path) -> RunRecords:
