@@ -140,7 +140,7 @@ class Index:
         """Some columns of the rows that fit, in the order of their ids: for long listings."""
         if not set(names) <= set(Entry._fields):
             raise ValueError(f"no such columns among {names}")
-        if not self.path.is_file():
+        if self._unwritten():
             return []
         clause, values = query.where()
         limit = -1 if query.limit is None else query.limit
@@ -150,7 +150,7 @@ class Index:
 
     def ids(self) -> list[tuple[str, str]]:
         """Id and source hash of every row, in the order of the ids; read from an index alone."""
-        if not self.path.is_file():
+        if self._unwritten():
             return []
         with self._reading() as base:
             return base.execute("SELECT id, sha256 FROM environments ORDER BY id").fetchall()
@@ -165,13 +165,13 @@ class Index:
 
     def count(self) -> int:
         """Number of rows."""
-        if not self.path.is_file():
+        if self._unwritten():
             return 0
         with self._reading() as base:
             return int(base.execute("SELECT COUNT(*) FROM environments").fetchone()[0])
 
     def _rows(self, clause: str, values: Sequence[object]) -> list[Entry]:
-        if not self.path.is_file():
+        if self._unwritten():
             return []
         with self._reading() as base:
             rows = base.execute(f"SELECT {_COLUMNS} FROM environments {clause}", list(values))
@@ -185,6 +185,13 @@ class Index:
                 yield base
         except sqlite3.Error as error:
             raise self._damaged(error) from error
+
+    def _unwritten(self) -> bool:
+        # SQLite makes the file empty, and fills it as the first writer commits the table.
+        try:
+            return self.path.stat().st_size == 0
+        except FileNotFoundError:
+            return True
 
     def _damaged(self, error: sqlite3.Error) -> SpadeError:
         return SpadeError(

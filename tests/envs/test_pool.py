@@ -243,6 +243,13 @@ def test_a_killed_adder_leaves_a_pool_that_can_be_used(tmp_path: Path) -> None:
     pool.add(*coin(7))
 
 
+def test_an_index_that_its_first_writer_has_just_made_is_empty(pool: Pool) -> None:
+    (pool.root / "index.sqlite").touch()
+    assert len(pool) == 0 and not pool.entries()
+    pool.add(*coin(7))
+    assert len(pool) == 1
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_pool_that_can_not_be_written_says_so(pool: Pool) -> None:
     pool.root.chmod(0o555)
