@@ -191,6 +191,8 @@ class _Running:
     def void(self, error: SpadeError) -> None:
         """Void what has not ended: the child is gone, or the host failed it."""
         code = getattr(error, "code", None)
+        if isinstance(error, InvalidEnvironment):
+            code = next((f.code for f in error.findings if f.severity == "error"), None)
         fault = {"kind": type(error).__name__, "code": code, "message": str(error)[:500]}
         if isinstance(error, HostError):
             fault["host"] = True
@@ -298,11 +300,12 @@ class Rollout:
     ) -> list[tuple[_Running, dict[int, str]]]:
         """Let the policy answer all open plays of a wave in one batch."""
         asked: list[tuple[_Running, int, Dialogue]] = []
+        room = min(self.settings.context_tokens, self.policy.context_tokens or 1 << 30)
         for running in wave:
             for slot in running.open_slots():
                 dialogue = running.plays[slot].dialogue
                 assert dialogue is not None  # an open play has been reset
-                if len(dialogue.prompt) >= self.settings.context_tokens:
+                if len(dialogue.prompt) >= room:
                     running.plays[slot].cut = running.plays[slot].truncated = True
                 else:
                     asked.append((running, slot, dialogue))

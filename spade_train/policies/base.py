@@ -68,11 +68,13 @@ class Policy(Protocol):
             rewrites earlier turns (thinking models): then every turn is encoded anew, and is a
             training sample of its own.
         trainable: generations carry log-probabilities of a model that a learner can update.
+        context_tokens: prompt and reply together have at most so many; None where it has no say.
     """
 
     name: str
     append_only: bool
     trainable: bool
+    context_tokens: int | None
 
     def encode_chat(
         self,

@@ -57,6 +57,7 @@ class TextPolicy:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.context_tokens: int | None = None
 
     def encode_chat(
         self,
