@@ -16,6 +16,9 @@ import msgspec
 from spade_runtime.errors import EnvFault, EnvViolation, Evidence
 from spade_runtime.sandbox.opening import raised_fault
 from spade_runtime.sandbox.wire import (
+    BAD_REPR_MAX,
+    PRINTED_TAIL,
+    TEXT_MAX,
     Bad,
     Raised,
     RawCriterion,
@@ -65,9 +68,7 @@ def beginning(raw: Any, spec: EnvSpec, limits: Limits) -> Beginning:
     turns: list[str] = []
     if spec.kind == "tool_use":
         if raw.turns is None:
-            shown = (
-                f"{raw.turns_bad.type_name} {raw.turns_bad.repr}" if raw.turns_bad else "nothing"
-            )
+            shown = _shown(raw.turns_bad) if raw.turns_bad else "missing"
             _refuse("SPD504", f"an instruction of user_turns() is {shown}, not text")
         turns = [_observation(text, "user_turns", "SPD504", limits) for text in raw.turns]
         low, high = USER_TURNS if spec.dialect == "contract" else (1, 64)
@@ -135,8 +136,8 @@ def solution(raw: Any, spec: EnvSpec) -> list[Any] | None:
     if not isinstance(raw, RawSolution):
         _no_value(raw, "SPD601", "SPD601")
     if raw.bad is not None:
-        reason = f": {raw.bad.reason}" if raw.bad.reason else ""
-        _refuse("SPD601", f"solution() holds a {raw.bad.type_name} {raw.bad.repr}{reason}")
+        reason = f": {raw.bad.reason[:TEXT_MAX]}" if raw.bad.reason else ""
+        _refuse("SPD601", f"solution() holds {_shown(raw.bad)}{reason}")
     if spec.kind == "game":
         return raw.actions
     if raw.calls is None:
@@ -158,9 +159,15 @@ def raised(raw: Raised, code: str) -> EnvFault:
         raw: what the child claims of it.
         code: the call's own code; only SPD103, SPD802 and SPD804 outrank it.
     """
-    if raw.code not in _OUTRANKING:
-        raw = msgspec.structs.replace(raw, code="")
-    fault = raised_fault(raw, code)
+    claimed = msgspec.structs.replace(
+        raw,
+        phase=raw.phase[:20],
+        exc_type=raw.exc_type[:100],
+        message=raw.message[:TEXT_MAX],
+        code=raw.code if raw.code in _OUTRANKING else "",
+        printed_tail=raw.printed_tail[-PRINTED_TAIL:],
+    )
+    fault = raised_fault(claimed, code)
     assert isinstance(fault, EnvFault)
     return fault
 
@@ -186,7 +193,8 @@ def _no_value(raw: Any, raised_code: str, type_code: str) -> NoReturn:
 
 
 def _shown(raw: Bad) -> str:
-    return f"a {raw.type_name} {raw.repr}".rstrip()
+    article = "an" if raw.type_name[:1].lower() in tuple("aeiou") else "a"
+    return f"{article} {raw.type_name[:100]} {raw.repr[:BAD_REPR_MAX]}".rstrip()
 
 
 def _wrong_type(value: Any, what: str, wanted: str, code: str) -> NoReturn:
@@ -197,9 +205,8 @@ def _wrong_type(value: Any, what: str, wanted: str, code: str) -> NoReturn:
 def _observation(value: Any, call: str, code: str, limits: Limits) -> str:
     if type(value) is not str:
         if isinstance(value, Bad) and value.type_name == "str":
-            _refuse(
-                "SPD305", f"the text of {call} {value.reason or 'can not be sent'}: {value.repr}"
-            )
+            reason = value.reason[:TEXT_MAX] or "can not be sent"
+            _refuse("SPD305", f"the text of {call} {reason}: {value.repr[:BAD_REPR_MAX]}")
         _wrong_type(value, f"the text of {call}", "str", code)
     if not value:
         _refuse("SPD305", f"the text of {call} is empty")
@@ -228,7 +235,7 @@ def _reward(value: Any, spec: EnvSpec) -> float:
 def _info(value: Any, call: str, code: str, limits: Limits) -> dict[str, Any]:
     if type(value) is not bytes:
         if isinstance(value, Bad) and value.type_name == "dict":
-            _refuse("SPD407", f"the info of {call} is {value.reason or 'not JSON'}")
+            _refuse("SPD407", f"the info of {call} is {value.reason[:TEXT_MAX] or 'not JSON'}")
         _wrong_type(value, f"the info of {call}", "dict", code)
     if value == b"{}":
         return {}

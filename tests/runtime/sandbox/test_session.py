@@ -325,7 +325,7 @@ BROKEN_STEPS = [
     ('return "a", float("nan"), True, False, {}', "SPD403", "is nan, which is not finite"),
     ('return "a", -float("inf"), True, False, {}', "SPD403", "not finite"),
     ('return "a", True, True, False, {}', "SPD402", "reward is a bool True"),
-    ('return "a", 0.0, 1, False, {}', "SPD402", "terminated is a int 1; bool is expected"),
+    ('return "a", 0.0, 1, False, {}', "SPD402", "terminated is an int 1; bool is expected"),
     ('return "a", 0.0, False, None, {}', "SPD402", "truncated is a NoneType"),
     ('return "a", 0.0, False, False, None', "SPD402", "the info of step is a NoneType"),
     ('return "a", 0.0, False, False, {"x": {1}}', "SPD407", "not JSON"),
@@ -351,7 +351,7 @@ def test_every_wrong_reply_of_a_step_has_its_code(guarded, write, line, code, me
 BROKEN_RESETS = [
     ('return {"a": 1}', "SPD304", "(str, dict) is expected, not a dict"),
     ('return "a", None', "SPD304", "the info of reset is a NoneType"),
-    ("return 3, {}", "SPD304", "the text of reset is a int 3"),
+    ("return 3, {}", "SPD304", "the text of reset is an int 3"),
     ('return "", {}', "SPD305", "is empty"),
     ('return "a", {"x": object}', "SPD407", "not JSON"),
     ('raise ValueError("no")', "SPD303", "reset raised ValueError: no"),
@@ -380,7 +380,7 @@ TURNS = [
     ("return [Turn('a', done=bool)] * 2", "SPD504", "2 turns; 3 to 5 are expected"),
     ("return [Turn('a', done=bool)] * 6", "SPD504", "6 turns"),
     ("return []", "SPD305", "empty"),
-    ("return [Turn(t, done=bool) for t in ('a', 3, 'b')]", "SPD504", "is int 3, not text"),
+    ("return [Turn(t, done=bool) for t in ('a', 3, 'b')]", "SPD504", "is an int 3, not text"),
     ("return ['a', 'b', 'c']", "SPD303", "gave a str as item 1"),
     ("return [Turn('a', done=lambda s: s['x'])] * 3", "SPD505", "KeyError"),
 ]
