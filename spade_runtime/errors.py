@@ -87,6 +87,7 @@ class Evidence:
         printed: the tail of what the code printed, at most 2 KiB.
         exception: type name of an exception that left the code.
         line: line of the source in which it was raised.
+        place: which call of a batch it was, from 0.
     """
 
     phase: str = ""
@@ -96,6 +97,7 @@ class Evidence:
     printed: str = ""
     exception: str | None = None
     line: int | None = None
+    place: int | None = None
 
 
 class EnvFault(SpadeError):
