@@ -36,15 +36,18 @@ class PlayFault(Exception):
         self.action = action
 
 
-def located(fault: EnvFault, seeds: Sequence[int], sent: Sequence[str]) -> PlayFault:
-    """Find the episode of a batch in which a fault happened, by the text that was sent to it."""
-    last = fault.evidence.last_action
-    if last is None:
-        return PlayFault(fault, seeds[0] if len(seeds) == 1 else None, None)
-    for seed, text in zip(seeds, sent, strict=True):
-        if text[: len(last)] == last:
-            return PlayFault(fault, seed, text)
-    return PlayFault(fault, None, last)
+def located(fault: EnvFault, seeds: Sequence[int], sent: Sequence[str] = ()) -> PlayFault:
+    """Find the episode of a batch in which a fault happened.
+
+    Args:
+        fault: what the channel raised.
+        seeds: the reset seed of each call of the batch.
+        sent: the action or call of each.
+    """
+    place = fault.evidence.place
+    if place is None or place >= len(seeds):
+        return PlayFault(fault, None, fault.evidence.last_action)
+    return PlayFault(fault, seeds[place], sent[place] if place < len(sent) else None)
 
 
 def stop_at_fault(problem: Problem | None, seed: int, action: str | None) -> None:
@@ -133,8 +136,7 @@ class Table:
         """Reset one fresh instance for each seed."""
         found: list[Start] = []
         for first in range(0, len(seeds), SLOTS):
-            part = seeds[first : first + SLOTS]
-            found += self.child.reset(range(len(part)), part)
+            found += begun(self.child, seeds[first : first + SLOTS])
         return found
 
     def play(
@@ -214,12 +216,19 @@ class Table:
         return not play.ended
 
 
-def begun(child: RawChild, seeds: Sequence[int], reused: bool) -> list[Start]:
-    """Reset the first slots of a child, in instances that are fresh or were used before."""
+def begun(child: RawChild, seeds: Sequence[int], reused: bool = False) -> list[Start]:
+    """Reset the first slots of a child, in instances that are fresh or were used before.
+
+    Raises:
+        PlayFault: the child died, hung or broke the protocol.
+    """
     slots = range(len(seeds))
-    if reused:
-        child.reset(slots, [(seed + 1) % 2**31 for seed in seeds])
-    return child.reset(slots, seeds, fresh=not reused)
+    try:
+        if reused:
+            child.reset(slots, [(seed + 1) % 2**31 for seed in seeds])
+        return child.reset(slots, seeds, fresh=not reused)
+    except EnvFault as fault:
+        raise located(fault, seeds) from fault
 
 
 def same_start(left: Start, right: Start) -> bool:
