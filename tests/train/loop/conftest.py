@@ -69,6 +69,12 @@ def answer(prompt, seed):
 
 
 @pytest.fixture(scope="session")
+def sources():
+    """Sources that the validator accepts."""
+    return designs()
+
+
+@pytest.fixture(scope="session")
 def isolation():
     """Skips where the sandbox can't isolate."""
     from spade_runtime.errors import IsolationUnavailable
