@@ -7,13 +7,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from spade_runtime.codes import CODES
-from spade_runtime.errors import EnvTimeout
+from spade_runtime.errors import EnvFault, EnvTimeout
 from spade_runtime.spec import Dialect, Kind, Limits, Profile
-from spade_runtime.validation.games import Play, Start, Table
+from spade_runtime.validation.games import Play, Start, Suspect, Table
 from spade_runtime.validation.replies import Problem, ReplyChecker
 from spade_runtime.validation.report import Findings, Identity
 from spade_runtime.validation.seeds import SeedStream
-from spade_runtime.validation.tooluse import Desk, ToolPlay
+from spade_runtime.validation.tooluse import Desk, ToolPlay, spoken
 
 if TYPE_CHECKING:
     from spade_runtime.sandbox.channel import RawChild
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from spade_runtime.sandbox.wire import Inspection, LoadReply
     from spade_runtime.validation.judge import Judge
 
+_TIGHT = 0.25
 Room = Literal["main", "replay"]
 """Which pool a child comes from: they differ in hash seed and start time."""
 
@@ -141,6 +142,41 @@ class Bench:
         child.inspect()
         child.load()
         return child
+
+    def culprit(self, suspects: Sequence[Suspect]) -> tuple[int, str | None] | None:
+        """Play suspects one by one in a fresh child, until one of them ends it.
+
+        The time limits are tight there: what hangs is known to hang.
+
+        Returns:
+            The seed, and the action or call, None where the fault is in the reset; None altogether
+            where it does not come again.
+        """
+        limits = self.options.limits
+        tight = limits.model_copy(
+            update={
+                "reset_seconds": limits.reset_seconds * _TIGHT,
+                "step_seconds": limits.step_seconds * _TIGHT,
+            }
+        )
+        child = self.pools["main"].open_raw(self.source, instances=1, limits=tight)
+        self._children.append(child)
+        child.inspect()
+        child.load()
+        for seed, sent in suspects:
+            last: str | None = None
+            try:
+                child.reset([0], [seed])
+                for one in sent:
+                    if isinstance(one, str):
+                        last = one
+                        child.step([0], [one])
+                    else:
+                        last = spoken(one[:2])
+                        child.tool([0], [one])
+            except EnvFault:
+                return seed, last
+        return None
 
     def solve(self, room: Room, seeds: Sequence[int], *, fresh: bool = False) -> list[object]:
         """What `solution()` gives for some seeds, as far as it can be compared."""

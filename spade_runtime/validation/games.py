@@ -20,34 +20,35 @@ SLOTS = 256
 """Instances of one child that play at once."""
 
 
+Suspect = tuple[int, Sequence[str]] | tuple[int, Sequence[tuple[str, bytes, int]]]
+"""A reset seed, and the actions or calls up to the one that may be at fault."""
+
+
 class PlayFault(Exception):
-    """A fault of the process in the middle of a batch, with the episode that it happened in.
+    """A fault of the process in the middle of a batch.
+
+    A child sends what it has every few milliseconds, so several calls may be meant.
 
     Attributes:
         fault: what the channel raised.
-        seed: the reset seed, where known.
-        action: the action or call, where known.
+        suspects: the episodes that were under way, the likeliest first.
+        seed: the reset seed, where it is known.
+        action: the action or call, where it is known.
     """
 
-    def __init__(self, fault: EnvFault, seed: int | None, action: str | None) -> None:
+    def __init__(
+        self,
+        fault: EnvFault,
+        suspects: Sequence[Suspect] = (),
+        *,
+        seed: int | None = None,
+        action: str | None = None,
+    ) -> None:
         super().__init__(str(fault))
         self.fault = fault
+        self.suspects = list(suspects)[fault.evidence.place or 0 :]
         self.seed = seed
         self.action = action
-
-
-def located(fault: EnvFault, seeds: Sequence[int], sent: Sequence[str] = ()) -> PlayFault:
-    """Find the episode of a batch in which a fault happened.
-
-    Args:
-        fault: what the channel raised.
-        seeds: the reset seed of each call of the batch.
-        sent: the action or call of each.
-    """
-    place = fault.evidence.place
-    if place is None or place >= len(seeds):
-        return PlayFault(fault, None, fault.evidence.last_action)
-    return PlayFault(fault, seeds[place], sent[place] if place < len(sent) else None)
 
 
 def stop_at_fault(problem: Problem | None, seed: int, action: str | None) -> None:
@@ -58,9 +59,8 @@ def stop_at_fault(problem: Problem | None, seed: int, action: str | None) -> Non
     """
     if problem is not None and is_fault(problem.code):
         evidence = Evidence(line=problem.line)
-        raise PlayFault(
-            EnvFault(problem.message, code=problem.code, evidence=evidence), seed, action
-        )
+        fault = EnvFault(problem.message, code=problem.code, evidence=evidence)
+        raise PlayFault(fault, seed=seed, action=action)
 
 
 def script(actions: Sequence[str]) -> Player:
@@ -191,7 +191,11 @@ class Table:
             try:
                 replies = self.child.step(slots, actions)
             except EnvFault as fault:
-                raise located(fault, [seeds[slot] for slot in slots], actions) from fault
+                suspects = [
+                    (seeds[slot], [*plays[slot].actions, action])
+                    for slot, action in zip(slots, actions, strict=True)
+                ]
+                raise PlayFault(fault, suspects) from fault
             active = []
             for slot, action, reply in zip(slots, actions, replies, strict=True):
                 if self._take(plays[slot], action, reply):
@@ -228,7 +232,8 @@ def begun(child: RawChild, seeds: Sequence[int], reused: bool = False) -> list[S
             child.reset(slots, [(seed + 1) % 2**31 for seed in seeds])
         return child.reset(slots, seeds, fresh=not reused)
     except EnvFault as fault:
-        raise located(fault, seeds) from fault
+        no_actions: list[str] = []
+        raise PlayFault(fault, [(seed, no_actions) for seed in seeds]) from fault
 
 
 def same_start(left: Start, right: Start) -> bool:

@@ -101,7 +101,10 @@ def _guarded(bench: Bench, gate: str, run: Callable[[Bench], str]) -> str:
         bench.charge()
         return checked
     except PlayFault as play:
-        _fault(bench, gate, play.fault, play.seed, play.action)
+        seed, action = play.seed, play.action
+        if play.suspects:
+            seed, action = bench.culprit(play.suspects) or (None, None)
+        _fault(bench, gate, play.fault, seed, action)
     except EnvFault as fault:
         _fault(bench, gate, fault, None, fault.evidence.last_action)
     return "ended by a fault"

@@ -10,7 +10,7 @@ from spade_runtime.errors import EnvFault
 from spade_runtime.sandbox.channel import RawChild
 from spade_runtime.sandbox.wire import Raised, RawCriterion, RawReset, RawTool
 from spade_runtime.validation.calls import ToolCall
-from spade_runtime.validation.games import SLOTS, Start, begun, located, stop_at_fault
+from spade_runtime.validation.games import SLOTS, PlayFault, Start, begun, stop_at_fault
 from spade_runtime.validation.replies import Problem, ReplyChecker, criterion_problem
 from spade_runtime.validation.text import shown
 
@@ -86,6 +86,10 @@ class ToolPlay:
     def solved(self) -> bool:
         """Whether every user turn was completed."""
         return 0 < len(self.instructions) == self.completed
+
+    def made(self) -> list[tuple[str, bytes, int]]:
+        """The calls as they were sent, each with its user turn."""
+        return [(*call, turn) for call, turn in zip(self.calls, self.turns, strict=True)]
 
     def texts(self) -> list[str]:
         """What an agent has been shown: revealed instructions and results."""
@@ -165,8 +169,11 @@ class Desk:
             try:
                 replies = self.child.tool(slots, calls)
             except EnvFault as fault:
-                sent = [str(call) for call in calls]
-                raise located(fault, [seeds[slot] for slot in slots], sent) from fault
+                suspects = [
+                    (seeds[slot], [*plays[slot].made(), call])
+                    for slot, call in zip(slots, calls, strict=True)
+                ]
+                raise PlayFault(fault, suspects) from fault
             revealed: list[int] = []
             for slot, call_made, reply in zip(slots, calls, replies, strict=True):
                 if self._take(plays[slot], (call_made[0], call_made[1]), reply):
