@@ -22,13 +22,20 @@ from spade_runtime.spec import CONTRACT_VERSION, EnvSpec, Sha256
 
 
 class Fault(BaseModel):
-    """A fault of the environment that ended an episode."""
+    """What ended an episode before its time.
+
+    Attributes:
+        kind: type of the fault.
+        code: finding code of an environment's fault; None where the machine was at fault.
+        host: the machine, not the environment, was at fault.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: str
-    code: str
+    code: str | None = None
     message: str = ""
+    host: bool = False
 
 
 class Episode(BaseModel):
@@ -273,6 +280,19 @@ def read_episodes(path: Path) -> Iterator[Episode]:
         raise UsageError(f"{path} is not UTF-8 text: {error.reason}") from error
 
 
+def _plain_line(raw: dict[str, Any]) -> None:
+    """Take out of a training run's line what it writes for its own readers.
+
+    A reply that was cut has a reward but was never sent; a play whose reset failed saw nothing.
+    """
+    for derived in ("return", "turns", "name"):
+        raw.pop(derived, None)
+    actions, rewards = raw.get("actions"), raw.get("rewards")
+    if isinstance(actions, list) and isinstance(rewards, list):
+        raw["rewards"] = rewards[: len(actions)]
+    raw["observations"] = raw.get("observations") or [""]
+
+
 def _parse(line: str, where: str) -> Episode:
     try:
         raw = json.loads(line)
@@ -281,8 +301,8 @@ def _parse(line: str, where: str) -> Episode:
     if not isinstance(raw, dict):
         raise UsageError(f"{where}: a JSON {type(raw).__name__}, expected an object")
     require_contract(raw.get("contract_version", CONTRACT_VERSION), where)
-    for derived in ("return", "turns", "name"):  # a training run writes them for its readers
-        raw.pop(derived, None)
+    if "step" in raw:
+        _plain_line(raw)
     try:
         return Episode.model_validate(raw)
     except ValidationError as error:

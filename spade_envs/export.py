@@ -96,7 +96,7 @@ def _flat(episode: Episode) -> dict[str, Any]:
         action if isinstance(action, str) else json.dumps(action) for action in episode.actions
     ]
     row["messages"] = json.dumps(episode.messages, ensure_ascii=False)
-    row["fault"] = episode.fault.code if episode.fault else None
+    row["fault"] = (episode.fault.code or episode.fault.kind) if episode.fault else None
     return row | {"reward": episode.total, "turns": episode.turns}
 
 

@@ -177,7 +177,7 @@ class Player:
         episode = record.episode()
         if episode.fault is not None:
             fault = episode.fault
-            line = f"The environment failed: {fault.code} {fault.message}"
+            line = f"The environment failed: {fault.code or fault.kind} {fault.message}"
             self.console.print(Text(visible(line, 600), style="red"))
         elif not record.over:
             self._note(f"Left after {turns} turns.")

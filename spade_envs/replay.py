@@ -81,9 +81,12 @@ def _round(session: EnvSession, episodes: Sequence[Episode]) -> list[Difference 
 
 
 def _compare_start(episode: Episode, start: ResetResult) -> Difference | None:
+    recorded = episode.observations[0]
+    if episode.arm == "hinted" and recorded.startswith(f"{start.observation}\n\nHint: "):
+        recorded = start.observation  # a training run records it as the agent saw it
     rows = [
         ("fault", _recorded_fault(episode, 0), _fault(start.info)),
-        ("observation", episode.observations[0], start.observation),
+        ("observation", recorded, start.observation),
     ]
     return _first(0, rows)
 
@@ -104,7 +107,9 @@ def _compare(episode: Episode, turn: int, result: StepResult) -> Difference | No
 
 def _recorded_fault(episode: Episode, turn: int) -> str | None:
     fault = episode.fault
-    return f"{fault.kind} {fault.code}" if fault and turn == episode.turns else None
+    if fault is None or fault.host or turn != episode.turns:
+        return None
+    return f"{fault.kind} {fault.code}"
 
 
 def _fault(info: dict[str, Any]) -> str | None:
