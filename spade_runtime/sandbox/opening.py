@@ -36,13 +36,15 @@ def read_text(source: str | Path, *, limit: int) -> str:
     """Take a source's text, or read it from its file.
 
     Args:
-        source: the text itself, or a path.
+        source: the text itself, or a path; a single line that ends in `.py` is a path.
         limit: bytes that a source may have.
 
     Raises:
-        UsageError: the file can't be read, or a string names a file.
+        UsageError: the file can't be read.
         InvalidEnvironment: SPD001 or SPD002.
     """
+    if isinstance(source, str) and source.endswith(".py") and "\n" not in source:
+        source = Path(source)
     if isinstance(source, Path):
         try:
             data = source.read_bytes()
@@ -52,8 +54,6 @@ def read_text(source: str | Path, *, limit: int) -> str:
                 "environment"
             ) from problem
     else:
-        if "\n" not in source and source.endswith(".py"):
-            raise UsageError(f"{source!r} is a file's name; pass Path({source!r}) to have it read")
         data = source.encode("utf-8", "surrogatepass")
     if len(data) > limit:
         raise _refused("SPD002", "file", f"it is {len(data)} bytes long; {limit} are allowed")
