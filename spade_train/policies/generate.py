@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import numpy as np
 import torch
 
+from spade_train.errors import Diverged
 from spade_train.policies.base import Generation, Sampling
 from spade_train.policies.cache import GrowingCache
 from spade_train.policies.sampling import draw, uniforms
@@ -114,6 +115,11 @@ class Sampler:
             mask = torch.cat([mask, mask.new_ones(len(mask), 1)], -1)
             logits = self._forward(ids, mask, lengths[:, None] + step, cache)
             tokens, logprobs, kept = draw(logits, sampling, uniforms(streams[alive], step))
+            if not bool(torch.isfinite(logprobs).all()):
+                raise Diverged(
+                    "the model's output is not finite, so its weights have diverged; resume from "
+                    "an earlier checkpoint with a lower learning_rate"
+                )
             ended = torch.isin(tokens, stops).cpu().numpy()
             _record(replies, alive, unended, tokens, logprobs, kept, ended)
             unended &= ~ended & (step + 1 < limits[alive])

@@ -97,7 +97,7 @@ class HFPolicy:
         return self._twin(model, self.template.options)
 
     def _twin(self, model: Any, options: Mapping[str, Any]) -> HFPolicy:
-        twin = HFPolicy(
+        twin = type(self)(
             model,
             self.tokenizer,
             name=self.name,

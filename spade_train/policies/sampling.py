@@ -77,4 +77,5 @@ def _invert(probabilities: torch.Tensor, number: torch.Tensor) -> torch.Tensor:
     mass = probabilities.double().cumsum(-1)
     total = mass[:, -1:]
     below = torch.nextafter(total, torch.zeros_like(total))
-    return torch.searchsorted(mass, torch.minimum(number * total, below), right=True).squeeze(1)
+    place = torch.searchsorted(mass, torch.minimum(number * total, below), right=True).squeeze(1)
+    return place.clamp_(max=mass.shape[-1] - 1)  # no number lies below a sum that is NaN

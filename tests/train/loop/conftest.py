@@ -30,6 +30,36 @@ GAME = '''class {name}Env(TextEnv):
     def solution(self):
         return ["x" * (self.goal + {options})]
 '''
+DESK = '''class {name}Env(ToolEnv):
+    """{title}"""
+
+    skill = "data_retrieval"
+    max_turns = 6
+
+    def setup(self, rng):
+        self.state = {{"seen": [], "code": rng.randrange(10, 99)}}
+
+    @tool
+    def look(self, place: str) -> str:
+        """Look into a place.
+
+        place: where to look
+        """
+        self.state["seen"].append(place)
+        return f"In {{place}} lies a note: {{self.state['code']}}."
+
+    def user_turns(self):
+        places = {places}
+        return [
+            Turn(f"Look into the {{place}}.", done=lambda s, p=place: p in s["seen"])
+            for place in places
+        ]
+
+    def solution(self):
+        return [[call("look", place=place)] for place in {places}]
+'''
+TOOL_SKILLS = ("api_orchestration", "data_retrieval", "state_modification", "error_recovery",
+               "tool_selection", "multi_step_workflows")  # fmt: skip
 BROKEN = "class BrokenEnv(TextEnv):\n    def reset(self, seed=None):\n        return 1\n"
 HINT = "Mind how long your answer is."
 
@@ -56,6 +86,15 @@ def designs(count=6):
     ]
 
 
+def desks(count=4):
+    """Tool-use sources that the validator accepts."""
+    places = ["attic", "cellar", "drawer", "chest", "shed", "trunk"]
+    return [
+        DESK.format(name=f"Desk{i}", title=f"Look round house {i}.", places=places[i : i + 3])
+        for i in range(count)
+    ]
+
+
 def answer(prompt, seed):
     """What a designer of this world writes: mostly sound code, sometimes none or a broken one."""
     rng = random.Random(seed)
@@ -64,7 +103,8 @@ def answer(prompt, seed):
     roll = rng.random()
     if roll < 0.25:
         return "I would rather not."
-    source = BROKEN if roll < 0.45 else rng.choice(designs())
+    sound = desks() if any(skill in prompt for skill in TOOL_SKILLS) else designs()
+    source = BROKEN if roll < 0.45 else rng.choice(sound)
     return f"```python\n{source}```"
 
 

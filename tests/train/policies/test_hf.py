@@ -3,7 +3,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from spade_train.errors import PolicyError  # noqa: E402
+from spade_train.errors import Diverged, PolicyError  # noqa: E402
 from spade_train.policies.base import Policy, Sampling  # noqa: E402
 from spade_train.policies.hf import HFPolicy  # noqa: E402
 from spade_train.policies.sampling import draw, uniforms  # noqa: E402
@@ -140,3 +140,11 @@ def test_saved_and_loaded_it_is_the_same_policy(small_policy, tmp_path):
 def test_a_missing_model_is_one_clear_error(tmp_path):
     with pytest.raises(PolicyError, match="can't be loaded"):
         HFPolicy.load(tmp_path / "nothing")
+
+
+@pytest.mark.parametrize("sampling", [PLAIN, CUT])
+def test_weights_that_have_diverged_are_one_clear_error(small_policy, sampling):
+    with torch.no_grad():
+        next(small_policy.model.parameters()).fill_(float("nan"))
+    with pytest.raises(Diverged, match="not finite"):
+        small_policy.generate(prompts_of(small_policy), sampling, range(6))
