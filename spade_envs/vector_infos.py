@@ -9,7 +9,7 @@ import numpy as np
 
 # A fault is a dictionary beside environments that have none; it is kept whole.
 _WHOLE = frozenset(("fault",))
-_INT64 = 1 << 63
+_PLAIN = frozenset((str, type(None)))
 
 
 def gather(infos: Mapping[int, Mapping[str, Any]], num_envs: int) -> dict[str, Any]:
@@ -26,29 +26,34 @@ def gather(infos: Mapping[int, Mapping[str, Any]], num_envs: int) -> dict[str, A
     >>> joined["a"].tolist(), joined["_a"].tolist(), joined["b"].tolist()
     ([1, 0, 5], [True, False, True], [None, None, 'x'])
     """
+    return _join(list(infos), list(infos.values()), num_envs)
+
+
+def _join(places: list[int], rows: Sequence[Mapping[str, Any]], num_envs: int) -> dict[str, Any]:
     joined: dict[str, Any] = {}
-    everyone = list(range(num_envs))
-    for key, places, values in _columns(infos):
-        where = slice(None) if places == everyone else places
-        joined[key] = _array(key, places, where, values, num_envs)
-        mask = np.zeros(num_envs, dtype=np.bool_)
-        mask[where] = True
+    for key, where, values in _columns(places, rows):
+        everyone = len(where) == num_envs
+        joined[key] = _array(key, where, values, num_envs)
+        mask = (np.ones if everyone else np.zeros)(num_envs, dtype=np.bool_)
+        if not everyone:
+            mask[where] = True
         joined[f"_{key}"] = mask
     return joined
 
 
 def _columns(
-    infos: Mapping[int, Mapping[str, Any]],
+    places: list[int], rows: Sequence[Mapping[str, Any]]
 ) -> list[tuple[str, list[int], list[Any]]]:
     """For each key the environments that have it, and their values."""
-    rows, places = list(infos.values()), list(infos)
     if not rows:
         return []
-    keys = rows[0].keys()
-    if all(row.keys() == keys for row in rows):
-        return [(key, places, [row[key] for row in rows]) for key in keys]
+    if len(set(map(len, rows))) == 1:
+        try:
+            return [(key, places, [row[key] for row in rows]) for key in rows[0]]
+        except KeyError:
+            pass  # as many keys, but others
     columns: dict[str, tuple[list[int], list[Any]]] = {}
-    for place, row in infos.items():
+    for place, row in zip(places, rows, strict=True):
         for key, value in row.items():
             held = columns.setdefault(key, ([], []))
             held[0].append(place)
@@ -56,22 +61,32 @@ def _columns(
     return [(key, *held) for key, held in columns.items()]
 
 
-def _array(
-    key: str, places: list[int], where: slice | list[int], values: Sequence[Any], num_envs: int
-) -> Any:
+def _array(key: str, places: list[int], values: list[Any], num_envs: int) -> Any:
     kinds = set(map(type, values))
     if kinds == {dict} and key not in _WHOLE:
-        return gather(dict(zip(places, values, strict=True)), num_envs)
+        return _join(places, values, num_envs)
     if kinds <= {int, float} or kinds == {bool}:
         kind = bool if kinds == {bool} else float if float in kinds else int
-        if kind is not int or all(-_INT64 <= value < _INT64 for value in values):
-            numbers = np.zeros(num_envs, dtype=kind)
-            numbers[where] = values
-            return numbers
+        try:
+            numbers = np.array(values, dtype=kind)
+        except OverflowError:
+            pass  # more than 64 bits: kept as Python's integers
+        else:
+            return numbers if _in_order(places, num_envs) else _spread(numbers, places, num_envs)
     objects = np.full(num_envs, None, dtype=object)
-    if kinds <= {str, type(None)}:
-        objects[where] = values
-        return objects
-    for place, value in zip(places, values, strict=True):
-        objects[place] = value
+    if kinds <= _PLAIN:
+        objects[slice(None) if _in_order(places, num_envs) else places] = values
+    else:
+        for place, value in zip(places, values, strict=True):
+            objects[place] = value
     return objects
+
+
+def _in_order(places: list[int], num_envs: int) -> bool:
+    return places == list(range(num_envs))
+
+
+def _spread(numbers: Any, places: list[int], num_envs: int) -> Any:
+    array = np.zeros(num_envs, dtype=numbers.dtype)
+    array[places] = numbers
+    return array
