@@ -115,7 +115,7 @@ def warm(pool: SandboxPool, times: int, policy: str) -> dict[str, dict[str, floa
 
 def spawn(pool: SandboxPool, times: int) -> dict[str, float]:
     """Fork, lockdown and greeting, with nothing made ready beforehand."""
-    nursery = pool._nursery("plain")
+    nursery = pool._nursery(())
 
     def one() -> None:
         child = nursery.take(500)

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 _HELLO_SECONDS = 30.0
 _ACTION_SHOWN = 200
+_PRINTING = frozenset({"load", "reset", "step", "tool", "criterion", "solution", "close"})
 WORKER_SECONDS = 0.05
 """A request that takes longer gives its worker's place back, so that hogs block nobody else."""
 
@@ -222,17 +223,16 @@ class RawChild:
     def finish(self, order: Order, pending: Pending) -> list[Any]:
         """End a settled request and give its items, or raise its fault."""
         items = pending.exchange.items
-        if order.phase != "inspect":
-            for item in items:
-                if not isinstance(item, Bad) and item.printed_bytes:
-                    self._printed = item.printed_tail
-        if pending.fault is None:
+        try:
+            if pending.fault is None:
+                if order.phase in _PRINTING:
+                    self._note_printed(items)
+                return items
+            fault = self._blamed(pending.fault, order, len(items))
+            self.fault = fault
+            self._close()
+        finally:
             self._leave()
-            return items
-        fault = self._blamed(pending.fault, order, len(items))
-        self.fault = fault
-        self._close()
-        self._leave()
         raise fault
 
     def yield_worker(self) -> None:
@@ -244,8 +244,10 @@ class RawChild:
     def abandon(self) -> None:
         """Drop a request in mid-reply: the pipe is in no state to go on from, so the child goes."""
         self.fault = HostError("a request was interrupted; open the environment again")
-        self._close()
-        self._leave()
+        try:
+            self._close()
+        finally:
+            self._leave()
 
     def kill(self) -> None:
         """End the child without calling it back; may be called twice, and while a request runs."""
@@ -258,6 +260,11 @@ class RawChild:
         if self._busy.acquire(blocking=False):
             self._close()
             self._busy.release()
+
+    @property
+    def missing(self) -> set[str]:
+        """Modules that were to be preloaded and are not installed here."""
+        return set(self._nursery.missing)
 
     @property
     def pid(self) -> int:
@@ -334,8 +341,14 @@ class RawChild:
                 signal=seen.signal,
                 last_action=str(action)[:_ACTION_SHOWN] if action is not None else None,
                 printed=self._printed,
+                place=place,
             )
         return fault
+
+    def _note_printed(self, items: Sequence[Any]) -> None:
+        for item in items:
+            if not isinstance(item, Bad) and item.printed_bytes:
+                self._printed = item.printed_tail
 
     def _must_serve(self) -> None:
         if self.fault is not None:

@@ -17,6 +17,7 @@ import msgspec
 
 from spade_runtime.sandbox import claims, source
 from spade_runtime.sandbox.capture import Capture
+from spade_runtime.sandbox.program import run as run_program
 from spade_runtime.sandbox.syscalls import REPLY_FD, REQUEST_FD
 from spade_runtime.sandbox.wire import (
     CHUNK_BYTES,
@@ -37,6 +38,7 @@ from spade_runtime.sandbox.wire import (
     RawTool,
     Request,
     Reset,
+    Run,
     Solution,
     Step,
     Tool,
@@ -148,6 +150,8 @@ class Child:
             self._batch(request.nonce, request.slots, request.slots, self._close, "close")
         elif isinstance(request, Load):
             self._send(request.nonce, 0, True, [self._load()])
+        elif isinstance(request, Run):
+            self._send(request.nonce, 0, True, [run_program(request)])
         else:
             self._send(request.nonce, 0, True, [self._inspect(request)])
 

@@ -18,6 +18,7 @@ from spade_runtime.sandbox.wire import (
     Frame,
     Inspection,
     LoadReply,
+    ProgramReply,
     Raised,
     RawClosed,
     RawCriterion,
@@ -30,6 +31,7 @@ from spade_runtime.sandbox.wire import (
 _decoder = msgspec.msgpack.Decoder
 
 DECODERS: dict[str, msgspec.msgpack.Decoder[Any]] = {
+    "program": _decoder(Frame[ProgramReply]),
     "inspect": _decoder(Frame[Inspection]),
     "load": _decoder(Frame[LoadReply]),
     "reset": _decoder(Frame[RawReset | Raised | Bad]),

@@ -67,7 +67,7 @@ class Nursery:
         layers: layers of isolation to put on, of `facilities.LAYERS`.
         program: the seccomp filter as BPF.
         hash_seed: the children's PYTHONHASHSEED.
-        preload: name of a preload set.
+        preload: modules that children can import beside those of the contract.
         memory_mib: what a child kept ready may use.
         ready: children to keep ready.
         uids: children that may live at once, each with its own uid where the pool runs as root.
@@ -82,7 +82,7 @@ class Nursery:
         layers: frozenset[str],
         program: bytes,
         hash_seed: int,
-        preload: str,
+        preload: tuple[str, ...],
         memory_mib: int,
         ready: int = 1,
         uids: int = _UID_BLOCK,
@@ -120,7 +120,7 @@ class Nursery:
         self.missing: list[str] = report["missing"]
 
     def _configure(
-        self, layers: frozenset[str], program: bytes, preload: str, uids: int
+        self, layers: frozenset[str], program: bytes, preload: tuple[str, ...], uids: int
     ) -> dict[str, Any]:
         config = {
             "layers": sorted(layers),

@@ -106,3 +106,10 @@ def solution(limits: Limits, slots: Sequence[int]) -> Order:
 def close(limits: Limits, slots: Sequence[int]) -> Order:
     """The end of each slot's instance."""
     return Order("close", wire.Close(_nonce(), list(slots)), len(slots), limits.step_seconds)
+
+
+def program(limits: Limits, source: str, stdin: str, argv: Sequence[str]) -> Order:
+    """A whole program; what it may print has to fit into a reply."""
+    room = min(limits.printed_bytes, limits.reply_bytes)
+    request = wire.Run(_nonce(), source, stdin, list(argv), room)
+    return Order("program", request, 1, limits.load_seconds)

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from spade_runtime.errors import HostError, IsolationUnavailable, UsageError
+from spade_runtime.sandbox import programs
 from spade_runtime.sandbox.channel import RawChild, Workers
 from spade_runtime.sandbox.facilities import LAYERS, Facilities, supported
 from spade_runtime.sandbox.herd import Herd
 from spade_runtime.sandbox.nursery import Nursery, require
 from spade_runtime.sandbox.opening import prepare, read_text
+from spade_runtime.sandbox.preload import NUMPY, PLAIN
+from spade_runtime.sandbox.programs import ProgramResult
 from spade_runtime.sandbox.syscalls import allow_list
 from spade_runtime.spec import EnvSpec, IsolationLevel, Limits
 
@@ -75,12 +79,12 @@ class SandboxPool:
         chosen = frozenset(LAYERS) if layers is None else layers
         self._layers = frozenset({"rlimits"}) if level == "none" else chosen
         self._lock = threading.Lock()
-        self._nurseries: dict[str, Nursery] = {}
+        self._nurseries: dict[tuple[str, ...], Nursery] = {}
         self._closed = False
         self._opened = 0
         self._restarts = 0
         self._lost_spawns = 0
-        self.facilities: Facilities = self._nursery("plain").facilities
+        self.facilities: Facilities = self._nursery(PLAIN).facilities
         parts = ", ".join(self.facilities.parts())
         self.isolation = f"{level} ({parts})" if parts else level
 
@@ -165,15 +169,60 @@ class SandboxPool:
         """
         limits = limits or self.limits
         preload, memory = self._needs(source, limits)
+        chosen = policy or self.policy
+        return self._child(source, preload, memory, instances, limits, policy=chosen == "on")
+
+    def run_program(
+        self,
+        source: str,
+        *,
+        stdin: str = "",
+        argv: Sequence[str] = (),
+        preload: Sequence[str] = (),
+        limits: Limits | None = None,
+    ) -> ProgramResult:
+        """Run a whole untrusted program under the same isolation, with the policy off.
+
+        Args:
+            source: the program's text; it runs as `__main__`.
+            stdin: what it reads.
+            argv: its arguments, without its name.
+            preload: modules that it imports beside those of the contract; they run outside of the
+                isolation when they are imported, so name only what you trust.
+            limits: `load_seconds` is the program's processor time, `printed_bytes` its output's.
+
+        Raises:
+            EnvTimeout: it did not end in time.
+            EnvMemoryExceeded: it ended for lack of memory.
+            EnvOutputTooLarge: it printed too much.
+            EnvCrashed: its process died, or left without Python's knowing.
+            UsageError: a module to preload is not installed.
+        """
+        limits = limits or self.limits
+        modules, memory = self._needs(source, limits)
+        child = self._child(source, (*modules, *preload), memory, 1, limits, policy=False)
+        with child:
+            return programs.run(child, source, stdin, argv, missing=child.missing & set(preload))
+
+    def _child(
+        self,
+        source: str,
+        preload: tuple[str, ...],
+        memory_mib: int,
+        instances: int,
+        limits: Limits,
+        *,
+        policy: bool,
+    ) -> RawChild:
         nursery = self._nursery(preload)
         try:
-            hatchling = nursery.take(memory)
+            hatchling = nursery.take(memory_mib)
         except HostError:
             if nursery.alive:
                 raise
             # It was lost since it was last asked; nothing of this source has run yet.
             nursery = self._nursery(preload)
-            hatchling = nursery.take(memory)
+            hatchling = nursery.take(memory_mib)
         self._opened += 1
         return RawChild(
             nursery,
@@ -181,7 +230,7 @@ class SandboxPool:
             source,
             instances=instances,
             limits=limits,
-            policy=(policy or self.policy) == "on",
+            policy=policy,
             workers=self._running,
             isolation=self.isolation,
         )
@@ -195,7 +244,7 @@ class SandboxPool:
             "spawned": self._lost_spawns + sum(one.spawned for one in nurseries.values()),
             "live": sum(one.spawned - one.gone - len(one.pids()) for one in nurseries.values()),
             "ready": sum(len(one.pids()) for one in nurseries.values()),
-            "zygotes": sorted(nurseries),
+            "zygotes": len(nurseries),
             "restarts": self._restarts,
             "workers": self.workers,
         }
@@ -223,13 +272,13 @@ class SandboxPool:
         """Close it."""
         self.close()
 
-    def _needs(self, source: str, limits: Limits) -> tuple[str, int]:
+    def _needs(self, source: str, limits: Limits) -> tuple[tuple[str, ...], int]:
         """Preload set and memory in MiB; a word in the text is enough to get the larger ones."""
         if "numpy" in source or "networkx" in source:
-            return "numpy", limits.numpy_memory_mib
-        return "plain", limits.memory_mib
+            return NUMPY, limits.numpy_memory_mib
+        return PLAIN, limits.memory_mib
 
-    def _nursery(self, preload: str) -> Nursery:
+    def _nursery(self, preload: tuple[str, ...]) -> Nursery:
         with self._lock:
             if self._closed:
                 raise RuntimeError("this pool is closed")
@@ -240,7 +289,7 @@ class SandboxPool:
                 self._restarts += 1
                 self._lost_spawns += nursery.spawned
                 nursery.close()
-            memory = self.limits.memory_mib if preload == "plain" else self.limits.numpy_memory_mib
+            memory = self.limits.memory_mib if preload == PLAIN else self.limits.numpy_memory_mib
             nursery = Nursery(
                 layers=self._layers,
                 program=allow_list() if "seccomp" in self._layers else b"",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 
 from spade_runtime import curated
@@ -57,23 +58,24 @@ _NUMPY: tuple[str, ...] = (
     "networkx",
 )
 
-SETS: dict[str, tuple[str, ...]] = {"plain": (), "numpy": _NUMPY}
-"""Preload sets by name; each has a zygote of its own, started when a source first needs it."""
+PLAIN: tuple[str, ...] = ()
+NUMPY: tuple[str, ...] = _NUMPY
+"""Preload sets; each has a zygote of its own, started when a source first needs it."""
 
 # Doors to the system that the imports above opened in passing.
 _SHUT: tuple[str, ...] = ("_socket", "ctypes", "_ctypes", "socket", "subprocess", "mmap")
 
 
-def preload(name: str) -> list[str]:
-    """Import a set; packages that are not installed are left out.
+def preload(extra: Sequence[str]) -> list[str]:
+    """Import what every child has, and the modules of a set.
 
     Returns:
-        Names of the modules of the set that are missing here.
+        The modules of the set that are not installed here.
     """
     for module in (*CONTRACT_MODULES, *_HIDDEN, *_RUNTIME):
         import_module(module)
     missing = []
-    for module in SETS[name]:
+    for module in extra:
         try:
             import_module(module)
         except ImportError:
@@ -123,5 +125,9 @@ def shut() -> None:
     """Take the system's own doors off the table, and every place to import from."""
     for name in _SHUT:
         sys.modules.pop(name, None)
+    # These packages load their names when they are first asked for; here there is nothing left to
+    # load, so a name that is missing is an AttributeError, as anywhere else.
+    for name in ("spade_runtime", "spade_runtime.sandbox"):
+        vars(sys.modules[name]).pop("__getattr__", None)
     sys.path[:] = []
     sys.path_importer_cache.clear()

@@ -6,6 +6,7 @@ The seam between the child's loop and the language layer (`policy`, `contract`, 
 
 from __future__ import annotations
 
+import ast
 import json
 from collections.abc import Callable
 from types import CodeType
@@ -43,15 +44,23 @@ class Program:
 
     def inspection(self) -> Inspection:
         """Run the static gates; nothing of the source runs."""
-        result = policy.check(self.source, filename=claims.SOURCE_NAME)
-        found: list[Any] = list(result.findings)
-        if self.policy:
-            self._code = result.code
+        result = policy.check(self.source, filename=claims.SOURCE_NAME) if self.policy else None
+        found: list[Any] = list(result.findings) if result else []
+        tree: ast.Module | None = None
+        reply = Inspection()
+        if result is not None:
+            tree, self._code = result.tree, result.code
+            reply.imports = sorted(result.uses)
         else:
-            found = [finding for finding in found if finding.code == "SPD003"]
-        reply = Inspection(imports=sorted(result.uses))
-        if result.tree is not None:
-            reading = contract.read(result.tree if self.policy else self.source)
+            try:
+                self._code = policy.compile_checked(self.source, policy=False)
+                tree = ast.parse(self.source.removeprefix("\ufeff"), claims.SOURCE_NAME)
+                reply.imports = _imported(tree)
+            except (SyntaxError, ValueError, RecursionError, MemoryError):
+                # The policy words it, and finds nothing else in a source that has no tree.
+                found = list(policy.check(self.source, filename=claims.SOURCE_NAME).findings)
+        if tree is not None:
+            reading = contract.read(tree)
             found += reading.findings
             self._class_name = reading.class_name or ""
             self.is_tool_use = reading.kind == "tool_use"
@@ -101,6 +110,16 @@ class Program:
         if self._make is None:
             raise RuntimeError("no class was loaded yet")
         return self._make()
+
+
+def _imported(tree: ast.Module) -> list[str]:
+    roots: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            roots.update(alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            roots.add(node.module.partition(".")[0])
+    return sorted(roots)
 
 
 def instructions(instance: Any) -> tuple[list[str] | None, Bad | None]:

@@ -186,6 +186,22 @@ class LoadReply(Struct, array_like=True, tag=10, forbid_unknown_fields=True):
     printed_tail: str = ""
 
 
+class ProgramReply(Struct, array_like=True, tag=11, forbid_unknown_fields=True):
+    """How a whole program ended.
+
+    Attributes:
+        exit_status: 0 to 255.
+        stdout: what it printed.
+        stderr: what it printed there, a traceback perhaps.
+        code: SPD802 or SPD804 where it met that limit, or nothing.
+    """
+
+    exit_status: int
+    stdout: str
+    stderr: str
+    code: str = ""
+
+
 class Inspect(Struct, array_like=True, tag=1):
     """Ask for the static gates; carries the limits that the child keeps by itself."""
 
@@ -253,7 +269,17 @@ class Close(Struct, array_like=True, tag=8):
     slots: list[int]
 
 
-Request = Inspect | Load | Reset | Step | Tool | Criteria | Solution | Close
+class Run(Struct, array_like=True, tag=9):
+    """Ask to run a whole program."""
+
+    nonce: int
+    source: str
+    stdin: str
+    argv: list[str]
+    output_bytes: int
+
+
+Request = Inspect | Load | Reset | Step | Tool | Criteria | Solution | Close | Run
 
 T = TypeVar("T")
 

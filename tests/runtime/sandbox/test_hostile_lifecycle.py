@@ -83,7 +83,7 @@ def test_hostile_thousand_spawns_and_kills_leave_nothing() -> None:
         layers=frozenset(LAYERS),
         program=allow_list(),
         hash_seed=0,
-        preload="plain",
+        preload=(),
         memory_mib=128,
         uids=8,
     )
@@ -122,7 +122,7 @@ def test_hostile_more_children_than_uids_are_refused_with_the_reason() -> None:
         layers=frozenset(LAYERS),
         program=allow_list(),
         hash_seed=0,
-        preload="plain",
+        preload=(),
         memory_mib=128,
         ready=0,
         uids=2,
