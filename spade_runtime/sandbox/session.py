@@ -7,6 +7,7 @@ whether it was solved (contract.md section 1). A round of a group is one message
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from operator import index
 from typing import Any, NamedTuple, TypeVar
 
 from spade_runtime import checks
@@ -116,15 +117,13 @@ class EnvSession:
     ) -> Talk[list[ResetResult]]:
         """`reset` as a talk."""
         chosen = self._slots(slots, seeds, "seeds")
-        for seed in seeds:
-            if type(seed) is not int or not 0 <= seed < SEED_END:
-                raise UsageError(f"a seed is an integer from 0 to {SEED_END - 1}, not {seed!r}")
+        numbers = [_seed(seed) for seed in seeds]
         if max_turns is not None and max_turns < 1:
             raise UsageError(f"max_turns is at least 1, not {max_turns}")
         limit = min(self.spec.max_turns, max_turns or self.spec.max_turns)
         for slot in chosen:
             self._book.forget(slot)
-        replies = yield Ask("reset", chosen, list(seeds))
+        replies = yield Ask("reset", chosen, numbers)
         return [
             self._book.begun(slot, raw, limit) for slot, raw in zip(chosen, replies, strict=True)
         ]
@@ -359,6 +358,17 @@ class EnvSession:
                 )
                 raise EpisodeOver(f"the episode in slot {slot} {why}; call reset first")
         return chosen
+
+
+def _seed(value: Any) -> int:
+    """A seed as a plain integer; numpy's are taken too, truth values are not."""
+    try:
+        number = -1 if isinstance(value, bool) else index(value)
+    except TypeError:
+        number = -1
+    if not 0 <= number < SEED_END:
+        raise UsageError(f"a seed is an integer from 0 to {SEED_END - 1}, not {value!r:.60}")
+    return number
 
 
 def _messages(turns: list[list[tuple[str, Any]]]) -> list[list[dict[str, Any]]]:

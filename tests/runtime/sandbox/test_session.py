@@ -2,6 +2,7 @@
 
 import textwrap
 
+import numpy as np
 import pytest
 
 from spade_runtime.errors import (
@@ -135,6 +136,10 @@ def test_the_parent_truncates_at_the_lower_limit(game, limit, steps):
         assert [result.truncated for result in results] == [turn == steps] * 3
 
 
+def test_numpys_integers_are_seeds(game):
+    assert game.reset(np.array([5, 6, 7])) == game.reset([5, 6, 7])
+
+
 def test_terminated_wins_over_the_limit(game):
     game.reset([1], slots=[0], max_turns=1)
     (answers,) = game.solution(slots=[0])
@@ -157,6 +162,8 @@ def test_raw_actions_bypass_the_extraction(game):
         (lambda s: s.reset([1, 2, -1]), "a seed is an integer from 0 to 2147483647, not -1"),
         (lambda s: s.reset([1, 2, 2**31]), "not 2147483648"),
         (lambda s: s.reset([1, 2, True]), "not True"),
+        (lambda s: s.reset([1, 2, 3.0]), "not 3.0"),
+        (lambda s: s.reset([1, 2, "3"]), "not '3'"),
         (lambda s: s.reset([1, 2], slots=[0, 0]), "a slot stands twice"),
         (lambda s: s.reset([1], slots=[3]), "slots are 0 to 2"),
         (lambda s: s.reset([1, 2, 3], max_turns=0), "max_turns is at least 1"),
