@@ -1,4 +1,4 @@
-"""Takes environments out of a pool: a folder of sources, or a Hugging Face dataset on disk."""
+"""Takes environments out of a pool: as sources, as a Hugging Face dataset, or as a package."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any
 
 from spade_envs.pool import Pool
 from spade_envs.pool_index import Entry
+from spade_envs.pool_packages import write_openenv
 from spade_runtime.errors import SpadeError, UsageError
 
 Writer = Callable[[Pool, Sequence[Entry], Path], None]
@@ -24,8 +25,8 @@ def export_pool(pool: Pool, entries: Sequence[Entry], target: Path, form: str) -
         pool: where they come from; every source and manifest is checked on the way.
         entries: which ones.
         target: a directory that is not there yet.
-        form: `sources` (files with checksums, to be imported again), or `hf` (a dataset that
-            `datasets.load_from_disk` reads).
+        form: `sources` (files with checksums, to be imported again), `hf` (a dataset that
+            `datasets.load_from_disk` reads), or `openenv` (a package that OpenEnv serves).
 
     Returns:
         How many were written.
@@ -34,7 +35,7 @@ def export_pool(pool: Pool, entries: Sequence[Entry], target: Path, form: str) -
         UsageError: the directory is there, there is nothing to export, or a package is missing.
         InvalidEnvironment: an entry was changed.
     """
-    writers: dict[str, Writer] = {"sources": _sources, "hf": _dataset}
+    writers: dict[str, Writer] = {"sources": _sources, "hf": _dataset, "openenv": write_openenv}
     if form not in writers:
         raise UsageError(f"there is no form {form!r}; forms are {', '.join(writers)}")
     if target.exists():

@@ -1,0 +1,1 @@
+"""Thin bridges to other libraries; each is imported only when it is used."""
