@@ -123,7 +123,8 @@ def main() -> int:
         share = row["imports_listed_accepted"] / max(1, row["imports_listed"])
         print(
             f"| {row['package']} | {row['files']} | {row['accepted']} | {row['imports_listed']} "
-            f"| {row['imports_listed_accepted']} ({share:.1%}) | {row['cpu_milliseconds_per_file']} |"
+            f"| {row['imports_listed_accepted']} ({share:.1%}) "
+            f"| {row['cpu_milliseconds_per_file']} |"
         )
     for row in rows:
         print(f"\n{row['package']}: imports outside the list: {row['imports_outside']}")
