@@ -41,9 +41,12 @@ def test_top_level_folders_are_the_agreed_ones() -> None:
 
 
 def test_no_module_is_empty_and_none_grows_past_the_limit() -> None:
-    modules = [p for p in _tracked() if p.suffix == ".py" and p.is_relative_to(ROOT)]
-    texts = {p.relative_to(ROOT).as_posix(): p.read_text(encoding="utf-8") for p in modules}
-    in_packages = {name: text for name, text in texts.items() if name.startswith("spade_")}
+    names = {path.relative_to(ROOT).as_posix(): path for path in _tracked()}
+    in_packages = {
+        name: path.read_text(encoding="utf-8")
+        for name, path in names.items()
+        if name.startswith("spade_") and name.endswith(".py")
+    }
     assert in_packages
     assert [name for name, text in in_packages.items() if not text.strip()] == []
     long = {n: lines for n, t in in_packages.items() if (lines := t.count("\n")) > LONGEST_MODULE}
