@@ -153,6 +153,15 @@ def combined(commands: Iterable[str], text: str, limit: int = 24) -> list[str]:
     return list(made)[:limit]
 
 
+def boxed_form(action: str) -> str:
+    r"""An action as classes that parse for themselves are given it.
+
+    >>> boxed_form("go"), boxed_form("\\boxed{go}")
+    ('\\boxed{go}', '\\boxed{go}')
+    """
+    return action if "\\boxed" in action else f"\\boxed{{{action}}}"
+
+
 def spoilt(action: str) -> list[str]:
     """Variants of an action that a solution takes: the verb kept, the rest wrong.
 
@@ -183,13 +192,20 @@ def _bumped(action: str) -> str:
     return f"{action[: last.start()]}{int(last.group()) + 1}{action[last.end() :]}"
 
 
-def probes(observations: Iterable[str], solution: Sequence[str] = (), limit: int = 96) -> list[str]:
-    """All single actions to try, the fixed ones first.
+def probes(
+    observations: Iterable[str],
+    solution: Sequence[str] = (),
+    limit: int = 96,
+    *,
+    boxes: bool = False,
+) -> list[str]:
+    r"""All single actions to try, the fixed ones first.
 
     Args:
         observations: texts that the game showed.
         solution: actions of a reference solution.
         limit: how many besides the fixed ones.
+        boxes: the class reads `\boxed{action}` by itself, so most are said so as well.
     """
     made: dict[str, None] = {}
     for action in solution[:12]:
@@ -198,5 +214,7 @@ def probes(observations: Iterable[str], solution: Sequence[str] = (), limit: int
         made.update(dict.fromkeys(spoilt(action)))
     for text in observations:
         made.update(dict.fromkeys(from_text(text)))
+    if boxes:
+        made = dict.fromkeys([boxed_form(action) for action in (*made, *FIXED)])
     chosen = [action for action in made if action not in FIXED][:limit]
     return [*FIXED, *chosen]

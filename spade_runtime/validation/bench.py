@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from spade_runtime.codes import CODES
 from spade_runtime.errors import EnvFault, EnvTimeout
 from spade_runtime.spec import Dialect, Kind, Limits, Profile
-from spade_runtime.validation.games import Play, Start, Suspect, Table
+from spade_runtime.validation.actions import boxed_form
+from spade_runtime.validation.games import Play, Player, Start, Suspect, Table
 from spade_runtime.validation.replies import Problem, ReplyChecker
 from spade_runtime.validation.report import Findings, Identity
 from spade_runtime.validation.seeds import SeedStream
@@ -105,6 +106,22 @@ class Bench:
         """The class's own limit, as far as it is one."""
         assert self.inspection is not None
         return min(100, max(1, self.inspection.max_turns))
+
+    @property
+    def boxes(self) -> bool:
+        r"""Whether the class takes `\boxed{action}` out of the text by itself."""
+        return self.dialect != "contract" and self.kind == "game"
+
+    def worded(self, player: Player) -> Player:
+        """A player whose actions reach the class as an agent's would."""
+        if not self.boxes:
+            return player
+
+        def act(observation: str, turn: int) -> str | None:
+            action = player(observation, turn)
+            return None if action is None else boxed_form(action)
+
+        return act
 
     @property
     def identity(self) -> Identity:

@@ -192,7 +192,9 @@ def audit_games(bench: Bench) -> str:
 
     def run(policies: Sequence[Policy], part: Sequence[int]) -> list[list[Play]]:
         where = [seed for _ in policies for seed in part]
-        players = [policy.make(firsts[seed], seed) for policy in policies for seed in part]
+        players = [
+            bench.worded(policy.make(firsts[seed], seed)) for policy in policies for seed in part
+        ]
         plays = table.play(where, players, bench.max_turns)
         return [plays[i : i + len(part)] for i in range(0, len(plays), len(part))]
 

@@ -98,6 +98,7 @@ def _follow(bench: Bench, hint: str) -> None:
     seeds = bench.stream.seeds("hint", SEEDS)
     names = list(players)
     where = [seed for _ in names for seed in seeds[:SCREEN]]
+    players = {name: bench.worded(player) for name, player in players.items()}
     plays = table.play(
         where, [players[name] for name in names for _ in range(SCREEN)], bench.max_turns
     )

@@ -15,6 +15,7 @@ from spade_runtime.sandbox.wire import RawReset, RawStep
 from spade_runtime.validation.actions import (
     FIXED,
     UNKNOWN,
+    boxed_form,
     combined,
     from_text,
     probes,
@@ -68,15 +69,21 @@ def batches(bench: Bench) -> Iterator[tuple[bool, list[Play]]]:
 
     tried = bench.seeds[:SEEDS_TRIED]
     openings = [opening(bench, seed) for seed in tried[:3]]
-    actions = probes(openings, solution(bench, tried), _PROBES // bench.thrift)
+    actions = probes(openings, solution(bench, tried), _PROBES // bench.thrift, boxes=bench.boxes)
     singles = _single(bench, tried, openings, actions)
     yield False, singles
     yield False, _repeat(bench, tried, openings)
 
     told = _new_actions([*measured, *replays, *singles], actions)[: _TOLD // bench.thrift]
+    told = _said(bench, told)
     yield False, work_off(bench, tried, [], [*actions, *told])
     yield False, _mix(bench, tried, [*actions, *told])
     yield False, _spoil(bench, tried)
+
+
+def _said(bench: Bench, actions: Sequence[str]) -> list[str]:
+    """Actions as they reach the class."""
+    return [boxed_form(action) for action in actions] if bench.boxes else list(actions)
 
 
 def _thrift(cost: float) -> int:
@@ -114,7 +121,7 @@ def _single(
     bench: Bench, seeds: Sequence[int], openings: Sequence[str], actions: Sequence[str]
 ) -> list[Play]:
     """The first actions, each said twice at the very beginning of an episode."""
-    commands = [text for said in openings for text in quoted(said)]
+    commands = _said(bench, [text for said in openings for text in quoted(said)])
     chosen = list(dict.fromkeys([*FIXED, *commands, *actions[len(FIXED) :][:12]]))
     chosen = chosen[: _SINGLES // bench.thrift]
     players = [script([action, action]) for action in chosen]
@@ -125,7 +132,8 @@ def _repeat(bench: Bench, seeds: Sequence[int], openings: Sequence[str]) -> list
     """Commands, the solution's actions and a few others, each until the last turn."""
     filled = [text for said in openings for text in from_text(said, 40) if " " in text]
     commands = [text for said in openings for text in quoted(said)]
-    actions = dict.fromkeys([UNKNOWN, "", *commands, *solution(bench, seeds), *filled, "1", "0"])
+    named = _said(bench, [*commands, *filled, "1", "0"])
+    actions = dict.fromkeys([UNKNOWN, "", *named[: len(commands)], *solution(bench, seeds), *named])
     chosen = list(actions)[: max(4, _FULL_LENGTH // bench.thrift)]
     players = [script([action] * bench.max_turns) for action in chosen]
     table = bench.table(bench.child("main"))
@@ -190,11 +198,13 @@ def _mix(bench: Bench, seeds: Sequence[int], actions: Sequence[str]) -> list[Pla
     pool = [action for action in actions if len(action) < 200]
     where = spread(seeds, max(1, _MIXED // bench.thrift))
     players = [
-        _mixer(
-            random.Random(chooser.random()),
-            pool,
-            solution(bench, [seed]),
-            quoted(opening(bench, seed)),
+        bench.worded(
+            _mixer(
+                random.Random(chooser.random()),
+                pool,
+                solution(bench, [seed]),
+                quoted(opening(bench, seed)),
+            )
         )
         for seed in where
     ]
@@ -246,7 +256,7 @@ def _spoil(bench: Bench, seeds: Sequence[int]) -> list[Play]:
             wrong = [*spoilt(action), "", UNKNOWN]
             told = _text_after(bench, seed, place)
             wider = combined([*steps, *quoted(opening(bench, seed))], told)
-            plays += work_off(bench, [seed], before, [*wrong, *wider])
+            plays += work_off(bench, [seed], before, [*wrong, *_said(bench, wider)])
             players += [script([*before, one, action, *after]) for one in wrong[:3]]
             # A reward that is paid again and again shows when its action is repeated.
             players.append(script([*before, *[action] * (bench.max_turns - place)]))

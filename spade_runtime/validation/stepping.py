@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from spade_runtime.validation import sameness
-from spade_runtime.validation.actions import UNKNOWN, from_text
+from spade_runtime.validation.actions import UNKNOWN, boxed_form, from_text
 from spade_runtime.validation.bench import Bench
 from spade_runtime.validation.games import Play, first_difference, same_start, script
 from spade_runtime.validation.probing import batches, opening, solution
@@ -64,7 +64,10 @@ def _one_task(bench: Bench) -> None:
     first = bench.starts[seeds[0]]
     if len(seeds) < 2 or not all(same_start(first, bench.starts[seed]) for seed in bench.seeds):
         return
-    listed = [*solution(bench, seeds), *from_text(opening(bench, seeds[0]), 30), "1", UNKNOWN]
+    told = from_text(opening(bench, seeds[0]), 30)
+    listed = [*solution(bench, seeds), *told, "1", UNKNOWN]
+    if bench.boxes:
+        listed = [boxed_form(action) for action in listed]
     lists = [
         listed[i : i + bench.max_turns] for i in range(0, min(len(listed), 60), bench.max_turns)
     ]
