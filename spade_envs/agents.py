@@ -184,8 +184,8 @@ def _unknown(name: str, brought: list[str]) -> str:
     near = get_close_matches(name, ["random", "solution", *brought], n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
     return (
-        f"there is no model {name!r}; {hint}. A server is given by its address "
-        "(http://localhost:8000/v1), a local model by its directory"
+        f"there is no model {name!r}; {hint} (a server is given by its address, such as "
+        "http://localhost:8000/v1, a local model by its directory)"
     )
 
 
