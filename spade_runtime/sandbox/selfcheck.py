@@ -10,6 +10,7 @@ import contextlib
 import os
 import socket
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,8 @@ PROBES: tuple[str, ...] = ("open", "write", "connect", "kill", "environ", "fork"
 """What an attacker would try first, in the order of the table."""
 
 _LANDLOCK_TCP_ABI = 4
+# How long the end of a zygote may take to show.
+_DEATH_SECONDS = 1.0
 
 # It reaches libc through the harness's own module: `ctypes` and `socket` can't be imported there.
 _PROBE = r'''
@@ -163,7 +166,11 @@ def _try(name: str, layers: frozenset[str]) -> tuple[bool, str]:
     ):
         seen = _ask(pool, f"{name} {targets[name]}".strip())
         if name == "kill":
-            # A signal that was sent may still have been ignored: what counts is who lives.
+            # A signal that was sent may still have been ignored: what counts is who lives. The
+            # answer may also come before the process that it ended is seen to be gone.
+            patience = time.monotonic() + _DEATH_SECONDS
+            while seen == "sent" and pool.alive and time.monotonic() < patience:
+                time.sleep(0.02)
             survived = pool.alive and not seen.startswith("gone")
             return survived, seen if survived else "the zygote died"
         if name == "write":
