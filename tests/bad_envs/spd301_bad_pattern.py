@@ -1,4 +1,4 @@
-# SPD301 | line 5 | error
+# SPD301 | line 5 | unterminated subpattern
 import random
 import re
 
