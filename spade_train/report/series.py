@@ -78,16 +78,17 @@ def pool_table(cards: Sequence[Card], embedding: Any | None) -> list[Row]:
 def lever_series(cards: Sequence[Card]) -> list[Row]:
     """Return for each lever its mean over the accepted designs of each regeneration.
 
-    Levers that most accepted designs carry and that move come first; one that never changes is no
-    lever and is left out.
+    Levers that most accepted designs carry come first. One that never changes is no lever, and one
+    that moves exactly as another does (a turn limit that equals the rounds) says nothing more:
+    both are left out.
     """
     accepted = [card for card in cards if card.accepted]
     counts: dict[str, int] = {}
     for card in accepted:
         for name in card.levers:
             counts[name] = counts.get(name, 0) + 1
-    found = []
-    for name, count in sorted(counts.items(), key=lambda item: (-item[1], item[0])):
+    found: list[Row] = []
+    for name, count in sorted(counts.items(), key=lambda n: (-n[1], n[0] == "max_turns", n[0])):
         values = [card.levers[name] for card in accepted if name in card.levers]
         if count < max(3, len(accepted) // 10) or np.ptp(values) == 0:
             continue
@@ -96,14 +97,10 @@ def lever_series(cards: Sequence[Card]) -> list[Row]:
             if name in card.levers:
                 by_step.setdefault(card.step, []).append(card.levers[name])
         steps = sorted(by_step)
-        found.append(
-            {
-                "name": name,
-                "steps": steps,
-                "mean": [rounded(float(np.mean(by_step[s]))) for s in steps],
-                "se": [rounded(_standard_error(by_step[s])) for s in steps],
-            }
-        )
+        means = [rounded(float(np.mean(by_step[s]))) for s in steps]
+        errors = [rounded(_standard_error(by_step[s])) for s in steps]
+        if all(means != row["mean"] for row in found):
+            found.append({"name": name, "steps": steps, "mean": means, "se": errors})
     return found[:MAX_LEVERS]
 
 

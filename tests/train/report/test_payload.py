@@ -91,6 +91,15 @@ def test_levers_follow_the_agent(cards):
     assert found["options"]["mean"][-1] > found["options"]["mean"][0] + 1
 
 
+def test_a_lever_that_moves_as_another_does_is_left_out(tmp_path):
+    source = "class AEnv:\n    rounds = {0}\n    max_turns = {0}\n    fixed = 3\n"
+    design = {"slot": 0, "try": 0, "verdict": "accepted", "sha256": "a"}
+    designs = [{**design, "step": n, "source": source.format(n)} for n in range(4)]
+    (tmp_path / "designs.jsonl").write_text("".join(json.dumps(d) + "\n" for d in designs))
+    (row,) = lever_series(build_cards(read_run(tmp_path)))
+    assert (row["name"], row["mean"]) == ("rounds", [0, 1, 2, 3])
+
+
 def test_chunks_hold_every_environment_in_order(payload, cards):
     index, chunks = payload.index, payload.chunks
     assert sum(map(len, chunks)) == len(cards) == len(index["envs"]["title"])
