@@ -6,6 +6,7 @@ why nothing here is trusted, and why this file only has to be correct for honest
 
 from __future__ import annotations
 
+import gc
 import io
 import os
 import sys
@@ -324,6 +325,7 @@ def main() -> None:
     capture = child._capture
     sys.stdin = io.StringIO()
     sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = capture  # type: ignore[misc,assignment]
+    gc.enable()  # the zygote forks without it
     status = 1
     try:
         child.serve()

@@ -26,6 +26,7 @@ from spade_runtime.sandbox.requests import FORGET, REPORT, REQUEST, SPAWN, STATU
 
 START_SECONDS = 60.0
 ANSWER_SECONDS = 30.0
+_SETTLING_FORKS = 4
 _UID_FIRST, _UID_BLOCKS, _UID_BLOCK = 1_000_000_000, 200_000, 4096
 
 
@@ -38,7 +39,9 @@ class Hatchling:
         pidfd: a handle that can't be mistaken for another process.
         requests: write end of its request pipe, non-blocking.
         replies: read end of its reply pipe, non-blocking.
-        pid: its pid here, for `/proc` and the processor clock.
+        pid: its pid here, for `/proc` and the processor clock. It stays its own until it is
+            reaped, which its owner asks for.
+        uid: the uid it was given.
         reaped: it has ended and its status was told, so that its pid may be another's by now.
     """
 
@@ -47,6 +50,7 @@ class Hatchling:
     requests: int
     replies: int
     pid: int
+    uid: int
     reaped: bool = False
 
     def kill(self) -> None:
@@ -91,7 +95,9 @@ class Nursery:
         self._lock = threading.RLock()
         self._memory_mib = memory_mib
         self._want_ready = ready
-        self._ordered = 0
+        first = _UID_FIRST + secrets.randbelow(_UID_BLOCKS) * _UID_BLOCK
+        self._uids = deque(range(first, first + min(uids, _UID_BLOCK)))
+        self._ordered: deque[int] = deque()
         self._ready: deque[Hatchling] = deque()
         self._endings: dict[int, int] = {}
         self._closed = False
@@ -112,22 +118,22 @@ class Nursery:
                 start_new_session=True,
             )
         try:
-            report = self._configure(layers, program, preload, uids)
+            report = self._configure(layers, program, preload, first)
         except BaseException:
             self.close()
             raise
+        self._settle()
         self.facilities = Facilities(**report["facilities"])
         self.missing: list[str] = report["missing"]
 
     def _configure(
-        self, layers: frozenset[str], program: bytes, preload: tuple[str, ...], uids: int
+        self, layers: frozenset[str], program: bytes, preload: tuple[str, ...], uid: int
     ) -> dict[str, Any]:
         config = {
             "layers": sorted(layers),
             "program": program.hex(),
             "preload": preload,
-            "uids": min(uids, _UID_BLOCK),
-            "uid_base": _UID_FIRST + secrets.randbelow(_UID_BLOCKS) * _UID_BLOCK,
+            "uid": uid,
         }
         self._socket.settimeout(START_SECONDS)
         try:
@@ -146,6 +152,14 @@ class Nursery:
                 raise HostError(f"the sandbox's zygote did not start: {report['error']}{detail}")
         self._socket.settimeout(ANSWER_SECONDS)
         return report
+
+    def _settle(self) -> None:
+        """Fork a few children for nothing: from then on each fork finds the same heap."""
+        for _ in range(_SETTLING_FORKS):
+            hatchling = self._fork_now(self._memory_mib)
+            self.forget(hatchling)
+            hatchling.close()
+        self.spawned = self.gone = 0
 
     @property
     def alive(self) -> bool:
@@ -167,27 +181,29 @@ class Nursery:
             if memory_mib != self._memory_mib:
                 return self._fork_now(memory_mib)
             if not self._ready and not self._ordered:
-                self._order()
+                self._order(self._memory_mib)
             while not self._ready:
                 self._receive()
             hatchling = self._ready.popleft()
-            while len(self._ready) + self._ordered < self._want_ready:
-                self._order()
+            while self._uids and len(self._ready) + len(self._ordered) < self._want_ready:
+                self._order(self._memory_mib)
             return hatchling
 
     def _fork_now(self, memory_mib: int) -> Hatchling:
         while self._ordered:
             self._receive()
         before = len(self._ready)
-        self._send(SPAWN, memory_mib)
-        self._ordered += 1
+        self._order(memory_mib)
         while len(self._ready) == before:
             self._receive()
         return self._ready.pop()
 
-    def _order(self) -> None:
-        self._send(SPAWN, self._memory_mib)
-        self._ordered += 1
+    def _order(self, memory_mib: int) -> None:
+        if not self._uids:
+            raise HostError("too many environments live at once; close sessions that are done")
+        uid = self._uids.popleft()
+        self._ordered.append(uid)
+        self._send(SPAWN, memory_mib, uid)
 
     def ending(self, hatchling: Hatchling) -> int | None:
         """Wait for a child that is ending, and say how.
@@ -195,6 +211,8 @@ class Nursery:
         Returns:
             The wait status, or None where the zygote is gone.
         """
+        if not wait_readable(hatchling.pidfd, ANSWER_SECONDS):
+            return None
         with self._lock:
             try:
                 self._send(REPORT, hatchling.inner)
@@ -202,19 +220,25 @@ class Nursery:
                     self._receive()
             except HostError:
                 return None
-            hatchling.reaped = True
+            self._given_back(hatchling)
             return self._endings.pop(hatchling.inner)
 
     def forget(self, hatchling: Hatchling) -> None:
-        """Let the zygote reap a child that was killed."""
+        """End a child and have the zygote reap it."""
         with self._lock, contextlib.suppress(HostError):
             self.gone += 1
             if not self._closed and not hatchling.reaped:
                 self._send(FORGET, hatchling.inner)
+                self._given_back(hatchling)
 
-    def _send(self, letter: bytes, number: int) -> None:
+    def _given_back(self, hatchling: Hatchling) -> None:
+        hatchling.reaped = True
+        # Requests are answered in order: the uid is free before anybody can get it again.
+        self._uids.append(hatchling.uid)
+
+    def _send(self, letter: bytes, number: int, uid: int = 0) -> None:
         try:
-            self._socket.send(REQUEST.pack(letter, number))
+            self._socket.send(REQUEST.pack(letter, number, uid))
         except OSError as problem:
             self._lost = True
             raise HostError(f"the sandbox's zygote is gone: {problem}") from problem
@@ -234,10 +258,10 @@ class Nursery:
         if letter == REPORT:
             self._endings[inner] = status
             return
-        self._ordered -= 1
+        uid = self._ordered.popleft()
         if letter != SPAWN:
-            why = os.strerror(status) if status else "too many live; close sessions that are done"
-            raise HostError(f"the sandbox could not fork a child: {why}")
+            self._uids.append(uid)
+            raise HostError(f"the sandbox could not fork a child: {os.strerror(status)}")
         descriptors = array("i")
         for _, _, packed in ancillary:
             descriptors.frombytes(packed[: len(packed) - len(packed) % descriptors.itemsize])
@@ -245,6 +269,7 @@ class Nursery:
             for descriptor in descriptors:
                 os.close(descriptor)
             self._send(FORGET, inner)
+            self._uids.append(uid)
             raise HostError(
                 "this process has no descriptors left for another child; raise the limit "
                 "(ulimit -n) or close sessions that are done"
@@ -252,7 +277,7 @@ class Nursery:
         pidfd, requests, replies = descriptors
         os.set_blocking(requests, False)
         os.set_blocking(replies, False)
-        self._ready.append(Hatchling(inner, pidfd, requests, replies, _pid_of(pidfd)))
+        self._ready.append(Hatchling(inner, pidfd, requests, replies, _pid_of(pidfd), uid))
         self.spawned += 1
 
     def close(self) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import struct
 
-REQUEST = struct.Struct("<cI")
-"""A letter and a number: what a child may use in MiB, or its pid."""
+REQUEST = struct.Struct("<cII")
+"""A letter and two numbers: what a child may use in MiB and its uid, or its pid and nothing."""
 STATUS = struct.Struct("<cIi")
 """The letter again, the child's pid in its own namespace, and a wait status or errno."""
 

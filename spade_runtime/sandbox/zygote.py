@@ -3,15 +3,17 @@
 The trainer executes it (a fork would carry its secrets and its threads) with a scrubbed
 environment. It imports all that children may need, enters its namespaces, becomes their pid 1
 (so that its death ends every child), moves into an empty read-only root, and then serves requests
-of five bytes: a letter and a number.
+of nine bytes: a letter and two numbers.
 
-    S memory   fork a child with so many MiB; answers "S" + pid with three descriptors
-    R pid      answers "R" + pid + wait status once the child has ended
-    K pid      end the child and forget it; it is reaped without an answer
+    S memory uid   fork a child with so many MiB; answers "S" + pid with three descriptors
+    R pid          reap a child that has ended; answers "R" + pid + wait status
+    K pid          end a child and reap it; no answer
 """
 
 from __future__ import annotations
 
+import array
+import contextlib
 import gc
 import json
 import os
@@ -45,23 +47,21 @@ _TRIAL_MEMORY = 1 << 40
 
 
 class Zygote:
-    """State of the serving process.
+    """The serving process. It keeps no account of its children, the trainer does.
+
+    That makes every fork start from the same heap: a child can't tell by its memory how many
+    there were before it, and so not a validator's child from a trainer's.
 
     Args:
         control: the SEQPACKET socket to the trainer (a `_socket.socket`).
         trainer: pidfd of the trainer, so that its end is seen even where others hold its socket.
         plan: what children put on.
-        uids: what children get, each its own; as many may live at once.
     """
 
-    def __init__(self, control: Any, trainer: int, plan: Plan, uids: range) -> None:
+    def __init__(self, control: Any, trainer: int, plan: Plan) -> None:
         self._control = control
         self._trainer = trainer
         self._plan = plan
-        self._uids = list(uids)
-        self._children: dict[int, tuple[int, int]] = {}
-        self._watched: dict[int, int] = {}
-        self._asked: set[int] = set()
         self._poll = select.poll()
         self._poll.register(control.fileno(), select.POLLIN)
         self._poll.register(trainer, select.POLLIN)
@@ -69,76 +69,50 @@ class Zygote:
     def serve(self) -> None:
         """Answer until the trainer goes."""
         while True:
-            ready = dict(self._poll.poll())
-            if self._trainer in ready:
-                return
-            for descriptor in ready:
-                if descriptor in self._watched:
-                    self._reap(self._watched[descriptor])
-            if self._control.fileno() in ready:
-                request = self._control.recv(REQUEST.size)
-                if not request:
+            for descriptor, _ in self._poll.poll():
+                if descriptor == self._trainer:
                     return
-                self._answer(*REQUEST.unpack(request))
-
-    def _answer(self, letter: bytes, number: int) -> None:
-        if letter == SPAWN:
-            self._spawn(number << 20)
-        elif number not in self._children:
-            if letter == REPORT:
-                self._control.send(STATUS.pack(REPORT, number, 0))
-        else:
-            pidfd = self._children[number][0]
-            if letter == REPORT:
-                self._asked.add(number)
+            request = self._control.recv(REQUEST.size)
+            if not request:
+                return
+            letter, number, uid = REQUEST.unpack(request)
+            if letter == SPAWN:
+                self._spawn(number << 20, uid)
+            elif letter == REPORT:
+                self._control.send(STATUS.pack(REPORT, number, _reaped(number)))
             else:
-                signal.pidfd_send_signal(pidfd, signal.SIGKILL)
-            if pidfd not in self._watched:
-                self._watched[pidfd] = number
-                self._poll.register(pidfd, select.POLLIN)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(number, signal.SIGKILL)
+                _reaped(number)
 
-    def _spawn(self, memory_bytes: int) -> None:
-        if not self._uids:
-            self._control.send(STATUS.pack(FORGET, 0, 0))
-            return
-        uid = self._uids.pop()
+    def _spawn(self, memory_bytes: int, uid: int) -> None:
         request_read, request_write = os.pipe()
         reply_read, reply_write = os.pipe()
         try:
             pid = os.fork()
+            if pid == 0:
+                _child(self._plan, request_read, reply_write, uid, memory_bytes)
+            pidfd = os.pidfd_open(pid)
+            _send_descriptors(
+                self._control, STATUS.pack(SPAWN, pid, 0), (pidfd, request_write, reply_read)
+            )
+            os.close(pidfd)
         except OSError as problem:
+            self._control.send(STATUS.pack(FORGET, 0, problem.errno or 0))
+        finally:
             for descriptor in (request_read, request_write, reply_read, reply_write):
                 os.close(descriptor)
-            self._uids.append(uid)
-            self._control.send(STATUS.pack(FORGET, 0, problem.errno or 0))
-            return
-        if pid == 0:
-            _child(self._plan, request_read, reply_write, uid, memory_bytes)
-        os.close(request_read)
-        os.close(reply_write)
-        pidfd = os.pidfd_open(pid)
-        self._children[pid] = (pidfd, uid)
-        _send_descriptors(
-            self._control, STATUS.pack(SPAWN, pid, 0), (pidfd, request_write, reply_read)
-        )
-        os.close(request_write)
-        os.close(reply_read)
 
-    def _reap(self, pid: int) -> None:
-        pidfd, uid = self._children.pop(pid)
-        self._poll.unregister(pidfd)
-        del self._watched[pidfd]
-        os.close(pidfd)
-        _, status = os.waitpid(pid, 0)
-        self._uids.insert(0, uid)
-        if pid in self._asked:
-            self._asked.discard(pid)
-            self._control.send(STATUS.pack(REPORT, pid, status))
+
+def _reaped(pid: int) -> int:
+    """Wait status of a child that has ended, or is about to."""
+    try:
+        return os.waitpid(pid, 0)[1]
+    except ChildProcessError:
+        return 0
 
 
 def _send_descriptors(control: Any, data: bytes, descriptors: tuple[int, ...]) -> None:
-    import array
-
     packed = array.array("i", descriptors).tobytes()
     control.sendmsg([data], [(1, 1, packed)])  # SOL_SOCKET, SCM_RIGHTS
 
@@ -307,7 +281,7 @@ def main(control_fd: int) -> None:
         warm_up()
         _empty_root(found)
         plan = _plan(found, layers, bytes.fromhex(config["program"]))
-        _settle(found, plan, config["uid_base"])
+        _settle(found, plan, config["uid"])
         shut()
         gc.collect()
         gc.freeze()
@@ -316,6 +290,6 @@ def main(control_fd: int) -> None:
     except Exception as problem:
         control.send(json.dumps({"error": f"{type(problem).__name__}: {problem}"}).encode())
         sys.exit(1)
-    first = config["uid_base"]
-    Zygote(control, trainer, plan, range(first, first + config["uids"])).serve()
+    gc.disable()
+    Zygote(control, trainer, plan).serve()
     os._exit(0)
