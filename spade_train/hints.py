@@ -12,7 +12,7 @@ MAX_SENTENCES = 3
 MAX_WORDS = 99
 LEAK = "SPD705"
 
-_LABEL = re.compile(r"^\W{0,4}(?:the\s+)?hint\W{0,4}\s*[:\-]\s*\W{0,3}(?=\w|$)", re.IGNORECASE)
+_LABEL = re.compile(r"^[*_#\s]{0,4}(?:the\s+)?hint[*_]{0,2}\s*[:\-][*_\s]*", re.IGNORECASE)
 _FENCE_LINE = re.compile(r"^[ \t]*(?:```|~~~).*$", re.MULTILINE)
 _QUOTES = ("\"'", "“”", "‘’", "**", "``")
 # A sentence ends at a mark before a space and something that can begin a sentence: 3.5 and "e.g. x"

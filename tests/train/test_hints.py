@@ -11,6 +11,8 @@ from spade_train.hints import clean_hint, judge_hint, sentences
         ("Hint: Sum each row first.", "Sum each row first."),
         ("**Hint:** Sum each row first.", "Sum each row first."),
         ('"Sum each row first."', "Sum each row first."),
+        ('Hint: "Sum each row first."', "Sum each row first."),
+        ("Hints come late: wait.", "Hints come late: wait."),
         ("“Sum each row first.”", "Sum each row first."),
         ("<think>The rule is sums.</think>\nSum each\nrow first.", "Sum each row first."),
         ("```\nSum each row first.\n```", "Sum each row first."),
