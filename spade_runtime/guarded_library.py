@@ -10,6 +10,7 @@ import dataclasses
 import enum
 import inspect
 import string
+import sys
 import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -123,6 +124,17 @@ def enum_names(guards: Guards) -> dict[str, Any]:
     return found
 
 
+def _annotations(cls: Any) -> Mapping[str, Any]:
+    """What a class annotates itself, as `dataclasses` reads it."""
+    if sys.version_info >= (3, 14):
+        # A class no longer holds its annotations but the function that makes them.
+        import annotationlib
+
+        return annotationlib.get_annotations(cls, format=annotationlib.Format.FORWARDREF)
+    found: Mapping[str, Any] = vars(cls).get("__annotations__", {})
+    return found
+
+
 def dataclass_names(guards: Guards) -> dict[str, Any]:
     """`dataclasses`: the generated methods are text, so every field's name is checked first."""
 
@@ -131,7 +143,7 @@ def dataclass_names(guards: Guards) -> dict[str, Any]:
             for key, spec in vars(base).get("__dataclass_fields__", {}).items():
                 if spec.name != key or not key.isidentifier():
                     raise guards.refuse(f"the dataclass field {spec.name!r} was renamed")
-        for key in vars(cls).get("__annotations__", {}):
+        for key in _annotations(cls):
             if not str(key).isidentifier() or is_dunder(str(key)):
                 raise guards.refuse(refusal(str(key)))
 

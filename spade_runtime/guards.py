@@ -10,7 +10,7 @@ from __future__ import annotations
 from _string import formatter_field_name_split, formatter_parser  # type: ignore[import-not-found]
 from collections.abc import Callable, Iterator
 from types import BuiltinMethodType, MethodDescriptorType
-from typing import Any
+from typing import Any, ForwardRef
 
 from spade_runtime.curated import words
 from spade_runtime.entropy import Entropy
@@ -22,13 +22,16 @@ INTERNAL_ATTRIBUTES = frozenset(
         "tb_frame tb_next tb_lasti f_back f_builtins f_code f_generator f_globals f_locals "
         "f_trace f_lasti gi_frame gi_code gi_yieldfrom gi_running gi_suspended cr_await cr_frame "
         "cr_code cr_origin ag_await ag_frame ag_code co_code co_consts co_names co_filename "
-        "co_varnames co_freevars co_cellvars func_globals func_code mro _evaluate from_callable "
+        "co_varnames co_freevars co_cellvars func_globals func_code mro from_callable "
         "tofile ctypes _convert_ _create_ _find_new_ _find_data_type_ _find_data_repr_ "
         "_get_mixins_ _check_for_existing_members_"
     )
 )
+# What evaluates the text of an annotation. Environments name methods of their own so.
+_EVALUATORS = {n: vars(ForwardRef)[n] for n in ("_evaluate", "evaluate") if n in vars(ForwardRef)}
+TEMPLATE_METHODS = frozenset({"format", "format_map"})
 # Attributes whose meaning depends on the object, so that reading them goes through a guard.
-GUARDED_ATTRIBUTES = frozenset({"format", "format_map", "obj"})
+GUARDED_ATTRIBUTES = TEMPLATE_METHODS | {"obj", *_EVALUATORS}
 # Methods that a class may define, and that may be called by name (`super().__init__()`).
 CLASS_METHODS = frozenset(
     words(
@@ -177,7 +180,7 @@ class Guards:
                 self.attribute_name(name)
 
     def special(self, obj: Any, name: str) -> Any:
-        """Read an attribute whose meaning depends on the object: `format`, `format_map`, `obj`."""
+        """Read an attribute whose meaning depends on the object (`GUARDED_ATTRIBUTES`)."""
         if type(obj) is str and "." not in obj:
             # Without a dot no field reads an attribute.
             return getattr(obj, name)
@@ -190,6 +193,8 @@ class Guards:
             return self._format(str.__str__(found.__self__), found)
         if kind is MethodDescriptorType and found.__objclass__ is str:
             return self._unbound_format(found)
+        if name in _EVALUATORS and getattr(found, "__func__", found) is _EVALUATORS[name]:
+            raise self.refuse(refusal(name))
         return found
 
     def _format(self, template: str, method: Callable[..., str]) -> Callable[..., str]:

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeGuard
 
 from spade_runtime.curated import words
 from spade_runtime.guards import (
     CLASS_METHODS,
     GUARDED_ATTRIBUTES,
     INTERNAL_ATTRIBUTES,
+    TEMPLATE_METHODS,
     PolicyViolation,
     is_dunder,
     refusal,
@@ -36,6 +37,10 @@ PLAIN_DUNDERS = frozenset(
     )
 )
 WRITABLE_DUNDERS = frozenset(("__name__", "__qualname__", "__doc__"))
+
+
+def _is_guarded(node: ast.expr) -> TypeGuard[ast.Attribute]:
+    return type(node) is ast.Attribute and node.attr in GUARDED_ATTRIBUTES
 
 
 class _Scope:
@@ -164,10 +169,11 @@ class EnvTransformer(Walker):
 
     def _guarded(self, node: ast.Attribute) -> Any:
         value = node.value
-        if node.attr != "obj" and type(value) is ast.Constant and isinstance(value.value, str):
+        text = value.value if type(value) is ast.Constant else None
+        if type(text) is str and node.attr in TEMPLATE_METHODS:
             # A literal template is settled here, and costs nothing when it runs.
             try:
-                static_format_check(value.value)
+                static_format_check(text)
             except PolicyViolation as refused:
                 self.found("SPD103", node, str(refused))
             return node
@@ -267,20 +273,50 @@ class EnvTransformer(Walker):
         return node
 
     def visit_MatchMapping(self, node: ast.MatchMapping) -> Any:
-        """Check a captured rest of a mapping."""
+        """Check the keys of a mapping, and a captured rest."""
         self.bind(node, node.rest)
-        return self.node_contents_visit(node)
-
-    def visit_MatchValue(self, node: ast.MatchValue) -> Any:
-        """Check a dotted value; it is only compared, and a pattern can hold no call of a guard."""
-        node.value = self._dotted(node.value)
+        for key in node.keys:
+            self._compared(key)
+        for pattern in node.patterns:
+            self.visit(pattern)
         return node
 
+    def visit_match_case(self, node: ast.match_case) -> Any:
+        """Check a case; a dotted value that needs a guard becomes a condition.
+
+        A pattern can hold no call, and hands what it read to the subject's own `__eq__`.
+        """
+        pattern = node.pattern
+        if not (type(pattern) is ast.MatchValue and _is_guarded(pattern.value)):
+            return self.node_contents_visit(node)
+        subject = f"{HOOK_PREFIX}subject"
+        value = self.visit(pattern.value)
+        test: ast.expr = ast.Compare(ast.Name(subject, ast.Load()), [ast.Eq()], [value])
+        if node.guard is not None:
+            test = ast.BoolOp(ast.And(), [test, self.visit(node.guard)])
+        self.visit_list(node.body)
+        node.pattern = ast.copy_location(ast.MatchAs(name=subject), pattern)
+        node.guard = ast.fix_missing_locations(ast.copy_location(test, pattern))
+        return node
+
+    def visit_MatchValue(self, node: ast.MatchValue) -> Any:
+        """Check a dotted value inside a pattern."""
+        self._compared(node.value)
+        return node
+
+    def _compared(self, node: ast.expr) -> None:
+        if not _is_guarded(node):
+            self.visit(node)
+            return
+        self.found(
+            "SPD103", node, f"a pattern may not read the attribute {node.attr!r}; compare with =="
+        )
+
     def _dotted(self, node: ast.expr) -> Any:
-        if type(node) is ast.Attribute and node.attr in GUARDED_ATTRIBUTES:
+        if _is_guarded(node):
             self.node_contents_visit(node)
             return node
-        return self.visit(node) if type(node) is not ast.Constant else node
+        return self.visit(node)
 
     def visit_MatchClass(self, node: ast.MatchClass) -> Any:
         """Check the attributes that a class pattern reads."""

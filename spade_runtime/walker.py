@@ -26,7 +26,7 @@ _PLAIN = words(
     "Expr Expression Return Delete Assign AugAssign For While If With withitem Raise Try Assert "
     "BoolOp BinOp UnaryOp IfExp Dict Set List Tuple ListComp SetComp DictComp GeneratorExp "
     "comprehension Yield YieldFrom Compare FormattedValue JoinedStr TemplateStr Interpolation "
-    "Subscript Starred Slice arguments Match match_case MatchSingleton MatchSequence "
+    "Subscript Starred Slice arguments Match MatchSingleton MatchSequence "
     "MatchOr Lambda NamedExpr TypeAlias"
 )
 

@@ -87,7 +87,6 @@ STATIC = {
     "get_args": ("from typing import get_args\nx = get_args(List['y'])", "SPD101"),
     "forward reference": ("from typing import ForwardRef\nx = ForwardRef('1')", "SPD101"),
     "enum converts a module": ("import enum\nenum.IntEnum._convert_('X', 'sys', lambda n: True)", "SPD103"),
-    "evaluate": ("def f(r): return r._evaluate({}, {}, frozenset())", "SPD103"),
     "make_dataclass": ("from dataclasses import make_dataclass\nmake_dataclass('A', [])", "SPD101"),
     "abcmeta": ("from abc import ABCMeta\nclass A(metaclass=ABCMeta): pass", "SPD101"),
     "metaclass": ("class M: pass\nclass A(metaclass=M): pass", "SPD104"),
@@ -132,6 +131,9 @@ STATIC = {
     "match format": ("match 'a':\n  case str(format=f): pass", "SPD103"),
     "match format_map": ("match 'a':\n  case str(format_map=f): pass", "SPD103"),
     "match obj": ("match 'a':\n  case AttributeError(obj=f): pass", "SPD103"),
+    "match value": ("match 1:\n  case [t.format]: pass", "SPD103"),
+    "match key": ("match 1:\n  case {t.format: x}: pass", "SPD103"),
+    "match either value": ("match 1:\n  case t.format | 1: pass", "SPD103"),
     "match frame": ("match (i for i in ()):\n  case object(gi_frame=f): pass", "SPD103"),
     "match positional field": (
         "@dataclass(init=False)\nclass S(str):\n  format: object\nmatch S('a'):\n  case S(f): pass",
@@ -178,6 +180,10 @@ STATIC = {
 }  # fmt: skip
 
 # Passes the static policy, and is refused when it runs; `u` is two underscores.
+# A typing alias that has a parameter left gives its arguments away, forward references included.
+REFERENCE = (
+    "import typing\nr = typing.Dict['1', typing.TypeVar('T')]._determine_new_args((int,))[0]\n"
+)
 RUNTIME = {
     "built getattr": "x = getattr(1, u + 'class' + u)",
     "getattr default": "x = getattr(1, u + 'class' + u, None)",
@@ -240,6 +246,15 @@ RUNTIME = {
     ),
     "function constructor": "import types\nx = types.FunctionType(1, {})",
     "lambda constructor": "import types\nx = type(lambda: 0)(1, {}) if 0 else types.LambdaType(1, {})",
+    "evaluate": REFERENCE + "x = r._evaluate({}, {}, frozenset())",
+    "evaluate by getattr": REFERENCE + "x = getattr(r, '_evalu' + 'ate')",
+    "evaluate by a caller": REFERENCE + "x = operator.methodcaller('_evaluate', {}, {}, frozenset())(r)",
+    "evaluate unbound": REFERENCE + "x = type(r)._evaluate",
+    "match value keeps the method": (
+        "class C:\n  def __eq__(self, other): self.f = other\n"
+        "c, t = C(), '{0.' + u + 'class' + u + '}'\n"
+        "match c:\n  case t.format: pass\nx = c.f(1)"
+    ),
     "hidden name": "x = getattr(random, 'os' and '_os')",
     "hidden wrapper": "x = getattr(functools, 'update_' + 'wrapper')",
     "forbidden by a view": "import io\nx = getattr(io, 'op' + 'en')",

@@ -105,6 +105,16 @@ FEATURES = {
         "match N.format():\n  case N.format(x=3): result += 5",
         7,
     ),
+    "match on guarded names by condition": (
+        "class K(Enum):\n  format = 1\n  obj = 2\ndef f(k, ok):\n  match k:\n"
+        "    case K.format if ok: return 'f'\n    case K.obj: return k.obj.name\n    case _: return 0\n"
+        "result = [f(K.format, True), f(K.format, False), f(K.obj, False)]", ["f", 0, "obj"]
+    ),
+    "a method of one's own that evaluates": (
+        "class A:\n  def _evaluate(self, x): return x + 1\n  def evaluate(self, x): return self._evaluate(x)\n"
+        "a = A()\nf = a._evaluate\nresult = [a.evaluate(1), f(2), getattr(a, '_evaluate')(3), A._evaluate(a, 4)]",
+        [2, 3, 4, 5]
+    ),
     "walrus": ("result = [y for x in range(4) if (y := x * x) > 3]", [4, 9]),
     "lambda": ("f = lambda x, *a, k=2, **kw: x + k\nresult = f(1)", 3),
     "nonlocal and global": (
