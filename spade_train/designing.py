@@ -8,9 +8,9 @@ from rich.console import Console
 from rich.progress import Progress
 
 from spade_train.config import RunConfig
-from spade_train.regeneration import Regeneration, Try
 from spade_train.run_folder import RunFolder
 from spade_train.running import gone_unless, quiet_threads
+from spade_train.tries import Regeneration, Try
 
 
 def design(config: RunConfig, out: Path | None = None) -> tuple[RunFolder, Regeneration]:

@@ -1,23 +1,22 @@
 """One regeneration: documents and memory in, validated environments with hints out.
 
 For each slot: a prompt with a fresh document, the designer's answer, its code, the validator's
-verdict; up to `designer_tries` times. Then a hint for each accepted environment, written again
-while it gives the answer away.
+verdict; up to `designer_tries` times. A hint goes with the code, and is written again while it
+gives the answer away.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
-from spade_runtime.spec import Finding, ValidationReport
-from spade_train.analysis.duplicates import source_key
+from spade_runtime.spec import ValidationReport
 from spade_train.config import RunConfig
 from spade_train.corpus import Corpus
 from spade_train.designer import extract_source
-from spade_train.hints import clean_hint, judge_hint
+from spade_train.hints import clean_hint, leaks
 from spade_train.ledger import Ledger
 from spade_train.memory import Memory
 from spade_train.policies.base import Generation, Policy, Sampling
@@ -31,9 +30,15 @@ from spade_train.prompts import (
 from spade_train.seeds import derive
 from spade_train.skills import rotation, slot_skills
 from spade_train.tokens import Conversation, check_sample
-
-# Text without code is kept in the records up to this length.
-SHOWN_CHARS = 4000
+from spade_train.tries import (
+    SHOWN_CHARS,
+    Regeneration,
+    Try,
+    mark_duplicates,
+    read_title,
+    spoken_title,
+    without_leaks,
+)
 
 
 class Judge(Protocol):
@@ -42,83 +47,6 @@ class Judge(Protocol):
     def validate(self, source: str, *, hint: str | None = None) -> ValidationReport:
         """Return the verdict on a source, with its hint where one is given."""
         ...
-
-
-@dataclass(slots=True)
-class Try:
-    """One answer of the designer, with what became of it: a line of `designs.jsonl`."""
-
-    step: int
-    slot: int
-    number: int
-    skill: str
-    document_id: str | None
-    exemplars: tuple[str, ...]
-    text: str
-    sample: Conversation | None
-    tokens: int
-    source: str | None = None
-    reason: str = ""
-    report: ValidationReport | None = None
-    title: str = ""
-    hint: str | None = None
-    hints_refused: list[tuple[str, str]] = field(default_factory=list)
-    hint_sample: Conversation | None = None
-    duplicate_of: str | None = None
-
-    @property
-    def accepted(self) -> bool:
-        """Whether the validator accepted its source, and of the kind that was asked for."""
-        return self.report is not None and self.report.verdict == "accepted" and not self.reason
-
-    def to_json(self, kind: str) -> dict[str, Any]:
-        """Return the line of `designs.jsonl`."""
-        findings: Sequence[Finding] = self.report.findings if self.report else ()
-        return {
-            "step": self.step,
-            "slot": self.slot,
-            "try": self.number,
-            "kind": kind,
-            "skill": self.skill,
-            "title": self.title,
-            "sha256": self.report.sha256 if self.report else None,
-            "source": self.source,
-            "hint": self.hint,
-            "hints_refused": [list(pair) for pair in self.hints_refused],
-            "verdict": "accepted" if self.accepted else "rejected",
-            "reason": self.reason,
-            "findings": [
-                {k: getattr(f, k) for k in ("code", "severity", "message", "gate", "line")}
-                for f in findings
-            ],
-            "document_id": self.document_id,
-            "tokens": self.tokens,
-            "exemplars": list(self.exemplars),
-            "duplicate_of": self.duplicate_of,
-            "raw_text_if_no_code": None if self.source else self.text[:SHOWN_CHARS],
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Regeneration:
-    """What a regeneration brought.
-
-    Attributes:
-        pool: the accepted environments, by slot.
-        invalid: at most one invalid try a slot, where such tries are paid.
-        tries: all of them, in order.
-    """
-
-    pool: list[Design]
-    invalid: list[Design]
-    tries: list[Try]
-
-    @property
-    def acceptance(self) -> float | None:
-        """Accepted tries over tries."""
-        if not self.tries:
-            return None
-        return sum(attempt.accepted for attempt in self.tries) / len(self.tries)
 
 
 @dataclass(slots=True)
@@ -173,11 +101,19 @@ class Designer:
                 contexts.append(self._context(config, skills[slot], memory, documents))
                 documents += self.corpus is not None
             fresh = self._write(config, step, number, slots, contexts)
-            self._judge(config, fresh)
+            with_code = [attempt for attempt in fresh if attempt.source is not None]
+            # The first hint is written before the verdict, so that one validation serves both.
+            self._write_hints(config, step, with_code)
+            self._judge(config, with_code)
+            for attempt in fresh:
+                self.on_try(attempt)
             tries += fresh
             accepted.update({attempt.slot: attempt for attempt in fresh if attempt.accepted})
-        self._hint(config, step, list(accepted.values()))
-        _mark_duplicates(list(accepted.values()), memory)
+        for _ in range(config.hint_tries - 1):
+            hintless = [attempt for attempt in accepted.values() if attempt.hint is None]
+            self._write_hints(config, step, hintless)
+            self._judge(config, [attempt for attempt in hintless if attempt.hint is not None])
+        mark_duplicates(list(accepted.values()), memory)
         pool = [self._design(config, accepted[s], version, True) for s in sorted(accepted)]
         return Regeneration(pool, self._invalid(config, tries, version), tries), documents
 
@@ -246,85 +182,68 @@ class Designer:
         return tries
 
     def _judge(self, config: RunConfig, tries: Sequence[Try]) -> None:
-        """Let the validator judge what has code; nothing is accepted unless it says so."""
-        with_code = [attempt for attempt in tries if attempt.source is not None]
+        """Let the validator judge code and hint together; it alone accepts.
+
+        A hint that gives the answer away (SPD705) is taken off, and says nothing of the code.
+        """
 
         def judge(attempt: Try) -> ValidationReport:
-            return self.judge.validate(attempt.source or "")
+            return self.judge.validate(attempt.source or "", hint=attempt.hint)
 
         with self.ledger.timed("designer"), ThreadPoolExecutor(self.threads) as threads:
-            for attempt, report in zip(with_code, threads.map(judge, with_code), strict=True):
-                attempt.report = report
-                if report.verdict != "accepted":
-                    continue
-                attempt.title = _title(attempt.source or "")
-                if report.kind != config.kind:
-                    attempt.reason = f"a {report.kind} environment where {config.kind} was asked"
-        self.ledger.validated("designer", len(with_code))
-        for attempt in tries:
-            self.on_try(attempt)
+            reports = list(threads.map(judge, tries))
+        self.ledger.validated("designer", len(tries))
+        for attempt, report in zip(tries, reports, strict=True):
+            if told := leaks(report.findings):
+                reason = f"the hint gives the answer away: {told[0]}"
+                attempt.hints_refused.append((attempt.hint or "", reason))
+                attempt.hint = attempt.hint_sample = None
+            attempt.report = without_leaks(report)
+            if attempt.report.verdict != "accepted":
+                attempt.hint = attempt.hint_sample = None
+                continue
+            attempt.title = read_title(attempt.source or "")
+            if report.kind != config.kind:
+                attempt.reason = f"a {report.kind} environment where {config.kind} was asked"
 
     # -- hints ---------------------------------------------------------------------------------
 
-    def _hint(self, config: RunConfig, step: int, accepted: Sequence[Try]) -> None:
-        """Write a hint for each environment, anew while it is empty, long or gives all away."""
+    def _write_hints(self, config: RunConfig, step: int, tries: Sequence[Try]) -> None:
+        """Write a hint for each source; one that is empty or too long is refused at once."""
         if config.hinted_plays == 0:
             return
         sampling = Sampling(
             config.hint_temperature, config.top_p, config.top_k, config.hint_max_tokens
         )
         room = config.context_tokens - config.hint_max_tokens
-        open_tries = list(accepted)
-        for number in range(config.hint_tries):
-            asked: list[tuple[Try, list[int]]] = []
-            for attempt in open_tries:
-                messages = hint_messages(
-                    config.prompt_style,
-                    config.kind,
-                    attempt.source or "",
-                    attempt.title,
-                    rejected=attempt.hints_refused,
-                )
-                prompt = self.policy.encode_chat(messages)
-                if len(prompt) <= room:
-                    asked.append((attempt, prompt))
-                elif number == 0:
-                    reason = f"the source leaves no room for a hint: {len(prompt)} tokens"
-                    attempt.hints_refused.append(("", reason))
-            if not asked:
-                return
-            seeds = [derive("hint", config.seed, step, a.slot, number) for a, _ in asked]
-            replies = self._generate("hint", [p for _, p in asked], sampling, seeds)
-            self._judge_hints(config, asked, replies)
-            open_tries = [attempt for attempt in open_tries if attempt.hint is None]
-
-    def _judge_hints(
-        self,
-        config: RunConfig,
-        asked: Sequence[tuple[Try, list[int]]],
-        replies: Sequence[Generation],
-    ) -> None:
-        texts = [self.policy.reply_text(reply) for reply in replies]
-
-        def judge(pair: tuple[tuple[Try, list[int]], str]) -> Any:
-            (attempt, _), text = pair
-            cleaned = clean_hint(text)
-            if cleaned.text is None:
-                return cleaned
-            report = self.judge.validate(attempt.source or "", hint=cleaned.text)
-            return judge_hint(text, report.findings)
-
-        with self.ledger.timed("hint"), ThreadPoolExecutor(self.threads) as threads:
-            verdicts = list(threads.map(judge, zip(asked, texts, strict=True)))
-        self.ledger.validated("hint", len(asked))
-        for (attempt, prompt), text, reply, verdict in zip(
-            asked, texts, replies, verdicts, strict=True
-        ):
-            if verdict.text is None:
-                attempt.hints_refused.append((text[:SHOWN_CHARS], verdict.reason))
+        asked: list[tuple[Try, list[int]]] = []
+        for attempt in tries:
+            messages = hint_messages(
+                config.prompt_style,
+                config.kind,
+                attempt.source or "",
+                attempt.title or spoken_title(attempt.source or ""),
+                rejected=attempt.hints_refused,
+            )
+            prompt = self.policy.encode_chat(messages)
+            if len(prompt) <= room:
+                asked.append((attempt, prompt))
             else:
-                attempt.hint = verdict.text
-                attempt.hint_sample = self._sample(prompt, reply) if config.train_hints else None
+                reason = f"the source leaves no room for a hint: {len(prompt)} tokens"
+                attempt.hints_refused.append(("", reason))
+        seeds = [
+            derive("hint", config.seed, step, a.slot, a.number, len(a.hints_refused))
+            for a, _ in asked
+        ]
+        replies = self._generate("hint", [prompt for _, prompt in asked], sampling, seeds)
+        for (attempt, prompt), reply in zip(asked, replies, strict=True):
+            text = self.policy.reply_text(reply)
+            cleaned = clean_hint(text)
+            attempt.hint = cleaned.text
+            if cleaned.text is None:
+                attempt.hints_refused.append((text[:SHOWN_CHARS], cleaned.reason))
+            elif config.train_hints:
+                attempt.hint_sample = self._sample(prompt, reply)
 
     # -- what becomes of tries -----------------------------------------------------------------
 
@@ -377,21 +296,3 @@ class Designer:
             if not attempt.accepted:
                 first.setdefault(attempt.slot, attempt)
         return [self._design(config, first[slot], version, False) for slot in sorted(first)]
-
-
-def _mark_duplicates(accepted: Sequence[Try], memory: Memory) -> None:
-    """Say of which earlier environment, of this pool or the memory, a design is a copy."""
-    seen: dict[str, str] = {}
-    for attempt in accepted:
-        source = attempt.source or ""
-        own = (attempt.report.sha256 if attempt.report else None) or ""
-        earlier = memory.duplicate_of(source)
-        attempt.duplicate_of = seen.get(source_key(source)) or (earlier.sha256 if earlier else None)
-        seen.setdefault(source_key(source), own)
-
-
-def _title(source: str) -> str:
-    """Return the title that an accepted source gives itself."""
-    from spade_runtime.contract import read
-
-    return read(source).title

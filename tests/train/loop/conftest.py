@@ -196,6 +196,8 @@ def words(model_folder):
             "agent_max_tokens": 12,
             "designer_max_tokens": 1000,
             "designer_tries": 3,
+            "hinted_plays": 4,
+            "hint_max_tokens": 48,
             "heldout_every": 0,
             "workers": 1,
             **changes,
