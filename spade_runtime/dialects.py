@@ -247,9 +247,17 @@ class PublishedTools:
         """The tools that the task declares, and where schema and method disagree."""
         functions: list[dict[str, Any]] = []
         problems: list[Problem] = []
+        messages = getattr(self.inner, "_user_messages", None)
+        criteria = getattr(self.inner, "_message_criteria", None)
+        if isinstance(messages, (list, tuple)) and isinstance(criteria, (list, tuple)):
+            wanted, there = len(messages), len(criteria)
+            if wanted != there:
+                what = f"{wanted} user messages have {there} criteria; each needs its own"
+                problems.append(("SPD504", what))
         declared = getattr(self.inner, "_tools", None)
         if not isinstance(declared, dict) or not declared:
-            return [], [("SPD501", "reset leaves no tools: _tools has to be a dict of schemas")]
+            problems.append(("SPD501", "reset leaves no tools: _tools has to be a dict of schemas"))
+            return [], problems
         for name, tool in declared.items():
             parameters = tool.get("parameters") if isinstance(tool, dict) else None
             if parameters is None and isinstance(tool, dict):

@@ -27,6 +27,8 @@ _STOP = frozenset(_STOP_TEXT.split(" "))
 
 UNKNOWN = "zzqx"
 DIGITS = "7" * 5000
+SUPERSCRIPT = "\u00b2"
+"""`isdigit` holds for it, and `int` does not read it."""
 
 FIXED: tuple[str, ...] = (
     "",
@@ -46,7 +48,7 @@ FIXED: tuple[str, ...] = (
     "done",
     "a",
     "\u00df\u00e9\u4e2d\U0001f600 \u0663",
-    "\u00b2",
+    SUPERSCRIPT,
     "nan",
     "None",
     '{"action": "go", "n": [1, {"x": null}]}',
@@ -61,7 +63,15 @@ FIXED: tuple[str, ...] = (
     "= : ; | / \\ . , ( ) [ ] { }",
     "x" * 3000,
     "word " * 600,
+    # What a pattern with a repeat inside a repeat backtracks on: long, and wrong at the end.
     "a1 " * 20 + "!",
+    "a" * 60 + "!",
+    "1" * 60 + "!",
+    "1," * 40 + "x",
+    # What a parser that calls itself descends into.
+    "(" * 3000,
+    "[" * 3000,
+    "nul \x00 nul",
 )
 """Actions that are tried in every game."""
 
@@ -130,7 +140,7 @@ def from_text(text: str, limit: int = 60) -> list[str]:
         made[command.split()[0]] = None
         made[f"{command.split()[0]} {UNKNOWN}"] = None
         if has_placeholder(command):
-            values = [UNKNOWN, "1", "0", "-1", "2", "99999", *pieces[:6]]
+            values = [UNKNOWN, "1", "0", "-1", "2", "99999", SUPERSCRIPT, DIGITS, *pieces[:6]]
             made.update(dict.fromkeys(fill(command, value) for value in values))
         made[f"{command} {UNKNOWN}"] = None
     found = numbers(text)
@@ -173,7 +183,9 @@ def spoilt(action: str) -> list[str]:
     if len(parts) > 1:
         variants += [parts[0], f"{parts[0]} {UNKNOWN}"]
         variants.append(" ".join([*parts[:-1], UNKNOWN]))
-        variants += [" ".join([*parts[:-1], value]) for value in ("0", "-1", "99999", DIGITS)]
+        variants += [
+            " ".join([*parts[:-1], value]) for value in ("0", "-1", "99999", SUPERSCRIPT, DIGITS)
+        ]
         variants += [" ".join(parts[:-1]), " ".join([*parts, parts[-1]]), f"{parts[0]}  "]
         if len(parts) > 2:
             variants.append(" ".join([parts[0], UNKNOWN, *parts[2:]]))

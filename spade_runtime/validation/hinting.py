@@ -61,14 +61,16 @@ def _names_answers(bench: Bench, hint: str) -> None:
     said = {seed: _tokens(_said(solution)) for seed, solution in bench.solutions.items()}
     often = Counter(token for tokens in said.values() for token in tokens)
     in_hint = _tokens(hint)
+    game = bench.kind == "game"
+    schemas = set() if game else _tokens(bench.loaded.schemas.decode(errors="replace"))  # type: ignore[union-attr]
     named: dict[int, list[str]] = {}
     for seed, tokens in said.items():
-        opening = _tokens(str(getattr(bench.starts[seed], "observation", "")))
-        # A word of every solution is a command of the game, not the answer of one seed.
+        opening = _tokens(str(getattr(bench.starts[seed], "observation", ""))) | schemas
+        # A plain word of every solution is a command of the game, not the answer of one seed.
         hidden = [
             token
             for token in sorted(tokens & in_hint - opening)
-            if _telling(token) and often[token] < len(said)
+            if _telling(token) and not (game and token.isalpha() and often[token] == len(said))
         ]
         if hidden:
             named[seed] = hidden

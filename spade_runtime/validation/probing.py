@@ -10,6 +10,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import combinations
 
 from spade_runtime.sandbox.wire import RawReset, RawStep
 from spade_runtime.validation.actions import (
@@ -32,7 +33,8 @@ _RESET_WEIGHT = 4
 """A reset may cost so many times a step before episodes are saved."""
 _FULL_LENGTH = 20
 """So many single actions are repeated until the last turn."""
-_SINGLES = 64
+_SINGLES = 72
+_PAIRED = 4
 _MIXED = 12
 _PROBES, _TOLD = 96, 64
 _STEPS_LIMIT = 3000
@@ -136,8 +138,12 @@ def _repeat(bench: Bench, seeds: Sequence[int], openings: Sequence[str]) -> list
     actions = dict.fromkeys([UNKNOWN, "", *named[: len(commands)], *solution(bench, seeds), *named])
     chosen = list(actions)[: max(4, _FULL_LENGTH // bench.thrift)]
     players = [script([action] * bench.max_turns) for action in chosen]
+    # Two actions in turn: a lamp that is paid for whenever it is switched.
+    few = list(dict.fromkeys([*named[: len(commands)], *solution(bench, seeds)]))[:_PAIRED]
+    for first, second in combinations(few, 2):
+        players.append(script([first, second] * bench.max_turns))
     table = bench.table(bench.child("main"))
-    return table.play(spread(seeds, len(chosen)), players, bench.max_turns)
+    return table.play(spread(seeds, len(players)), players, bench.max_turns)
 
 
 def work_off(
