@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import sys
 from collections.abc import Sequence
 from importlib import import_module
@@ -19,10 +20,13 @@ CONTRACT_MODULES: tuple[str, ...] = tuple(
 # What the standard library imports only when it needs it: the files are out of reach by then.
 _HIDDEN: tuple[str, ...] = (
     "encodings.ascii",
+    "encodings.cp1252",
     "encodings.idna",
     "encodings.latin_1",
     "encodings.raw_unicode_escape",
     "encodings.unicode_escape",
+    "encodings.utf_16_be",
+    "encodings.utf_16_le",
     "encodings.utf_8",
     "encodings.utf_8_sig",
     "stringprep",
@@ -74,6 +78,8 @@ def preload(extra: Sequence[str]) -> list[str]:
     """
     for module in (*CONTRACT_MODULES, *_HIDDEN, *_RUNTIME):
         import_module(module)
+    # Python 3.13 imports the hash that text seeds go through only with the first of them.
+    random.Random("text")
     missing = []
     for module in extra:
         try:
