@@ -9,7 +9,7 @@ from pathlib import Path
 
 from spade_runtime.cli import Command
 
-STEPS, DRILLS, ENVIRONMENTS = 2200, 900, 4000
+STEPS, EASY, DRILLS, ENVIRONMENTS = 1800, 350, 900, 4000
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -18,8 +18,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     build.add_argument("--out", type=Path, required=True, help="folder to write; must be empty")
     build.add_argument("--seed", type=int, default=0)
     build.add_argument("--steps", type=int, default=STEPS, help=f"training steps ({STEPS})")
+    build.add_argument("--easy-steps", type=int, default=EASY, help=f"end of the first ({EASY})")
     build.add_argument(
-        "--drill-steps", type=int, default=DRILLS, help=f"of them, mostly drills ({DRILLS})"
+        "--drill-steps", type=int, default=DRILLS, help=f"end of the second stage ({DRILLS})"
     )
     build.add_argument(
         "--environments", type=int, default=ENVIRONMENTS, help=f"played by script ({ENVIRONMENTS})"
@@ -80,7 +81,12 @@ def _build(arguments: argparse.Namespace) -> int:
     usual = Shape()
     width = arguments.width or usual.width
     shape = Shape(arguments.layers or usual.layers, width, width // 32, 7 * width // 2)
-    recipe = Recipe(steps=arguments.steps, drill_steps=arguments.drill_steps, seed=arguments.seed)
+    recipe = Recipe(
+        steps=arguments.steps,
+        easy_steps=arguments.easy_steps,
+        drill_steps=arguments.drill_steps,
+        seed=arguments.seed,
+    )
     with SandboxPool() as pool:
         built = build(
             arguments.out,

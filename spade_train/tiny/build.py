@@ -65,26 +65,31 @@ class Script:
     """Scripted play, one list of samples an environment.
 
     Attributes:
-        drills: hinted answers to single questions, all right.
+        easy: hinted answers to single questions, all right, with the nearest rules only.
+        drills: the same with all rules.
         plays: whole episodes of mixed quality.
     """
 
+    easy: list[list[Chat]]
     drills: list[list[Chat]]
     plays: list[list[Chat]]
 
 
 def scripted_chats(pool: Opener, environments: int, seed: int, progress: Progress) -> Script:
     """Play many environments whose words mean anything, every second one as a drill."""
-    script = Script([], [])
+    script = Script([], [], [])
     for number in range(environments):
         rng = random.Random(derive("tiny-play", seed, number))
-        drill = number % 2 == 0
-        design = shuffled_meaning(random_design(rng, rng.choice(GAMES) if drill else None), rng)
+        # Of four: one easy drill, one drill, two for whole episodes.
+        stage = (script.easy, script.drills, script.plays, script.plays)[number % 4]
+        drill = stage is not script.plays
+        design = shuffled_meaning(
+            random_design(rng, rng.choice(GAMES) if drill else None), rng, stage is script.easy
+        )
         if drill:
             design = replace(design, rounds=1)
         with pool.open(source(design), instances=HINTED_PLAYS) as session:
-            chats = _plays(session, hint(design, rng), rng, derive(seed, number), drill)
-        (script.drills if drill else script.plays).append(chats)
+            stage.append(_plays(session, hint(design, rng), rng, derive(seed, number), drill))
         progress("scripted play", number + 1, environments, "environments")
     return script
 
@@ -161,8 +166,10 @@ class _Rows:
         self.template = template
         self.documents = documents
         self.recipe = recipe
-        self._drills = self._forever([encode(template, c) for one in script.drills for c in one])
-        self._plays = self._forever([encode(template, c) for one in script.plays for c in one])
+        self._easy, self._drills, self._plays = (
+            self._forever([encode(template, chat) for one in group for chat in one])
+            for group in (script.easy, script.drills, script.plays)
+        )
 
     def _forever(self, rows: Sequence[Row]) -> Iterator[Row]:
         from spade_train.tiny.warmstart import shuffled
@@ -172,15 +179,18 @@ class _Rows:
     def __call__(self, step: int) -> list[Row]:
         from spade_train.tiny.warmstart import encode
 
-        rng = random.Random(derive("tiny-step", self.recipe.seed, step))
-        drilling = step < self.recipe.drill_steps
-        # A little of everything from the start, so that the change of stages is no shock.
+        recipe = self.recipe
+        if step < recipe.easy_steps:
+            return [next(self._easy) for _ in range(recipe.drills)]
+        rng = random.Random(derive("tiny-step", recipe.seed, step))
+        drilling = step < recipe.drill_steps
         share = 3 if drilling else 1
-        chats = [design_chat(self._document(rng), rng) for _ in range(self.recipe.designs // share)]
-        chats += [hint_chat(rng) for _ in range(self.recipe.hints // share)]
+        chats = [design_chat(self._document(rng), rng) for _ in range(recipe.designs // share)]
+        chats += [hint_chat(rng) for _ in range(recipe.hints // share)]
         rows = [encode(self.template, chat) for chat in chats]
-        rows += [next(self._plays) for _ in range(self.recipe.plays // share)]
-        return rows + [next(self._drills) for _ in range(self.recipe.drills if drilling else 0)]
+        rows += [next(self._plays) for _ in range(recipe.plays // share)]
+        drills = 3 * recipe.drills // 4 if drilling else 0
+        return rows + [next(self._drills) for _ in range(drills)]
 
     def _document(self, rng: random.Random) -> str | None:
         return None if rng.random() < WITHOUT_DOCUMENT else rng.choice(self.documents)
@@ -194,6 +204,8 @@ def _write(out: Path, model: Any, tokenizer: Any, facts: dict[str, Any]) -> None
         model.save_pretrained(whole)
         tokenizer.save_pretrained(whole)
         (whole / "recipe.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+        for path in whole.iterdir():
+            path.chmod(0o644)  # safetensors writes for its owner alone
         if out.exists():
             out.rmdir()
         shutil.move(whole, out)

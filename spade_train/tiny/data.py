@@ -59,16 +59,22 @@ def random_design(
     ).within()
 
 
-def shuffled_meaning(design: Design, rng: random.Random) -> Design:
+def shuffled_meaning(design: Design, rng: random.Random, easy: bool = False) -> Design:
     """Give a design's operation word a rule drawn at random, so that play never tells the real one.
 
-    Words and rules mix within what makes sense in the family.
+    Args:
+        design: whose family says which rules make sense.
+        rng: draws word and rule.
+        easy: one step either way, the largest or the smallest only.
     """
-    kinds = {op.kind for op in design.family.ops}
-    word = rng.choice([op.word for op in OPS])
-    rule = rng.choice(design.family.ops)
-    assert rule.kind in kinds
+    rules = [op for op in design.family.ops if not easy or _is_near(op)]
+    rule = rng.choice(rules)
+    word = rng.choice(OPS).word
     return replace(design, op=Op(word, rule.kind, rule.amount)).within()
+
+
+def _is_near(op: Op) -> bool:
+    return (op.kind, op.amount) in {("step", 1), ("step", -1), ("order", 0), ("order", -1)}
 
 
 def theme_of(document: str | None, rng: random.Random, themes: Sequence[str] = THEMES) -> str:

@@ -39,9 +39,11 @@ class Recipe:
     Attributes:
         steps: optimiser steps. Many small ones: the use of hints breaks through after some
             hundred, at any batch size.
-        drill_steps: of these, the first ones, which see mostly hinted answers to single questions.
-        learning_rate: its peak; a short rise, then half a cosine down to a twentieth.
-        drills: drills of a drill step, beside a third of the samples below.
+        easy_steps: of these, the first ones, which see hinted answers to single questions with
+            the two nearest rules. With all rules from the start nothing is learned for long.
+        drill_steps: up to this one, single questions with all rules, and some of all else.
+        learning_rate: its peak; a rise in each stage, over it half a cosine down to a twentieth.
+        drills: drills of an easy step; three quarters of them later, beside a third of the rest.
         designs: design samples of a step.
         hints: hint samples.
         plays: play samples.
@@ -49,13 +51,14 @@ class Recipe:
         seed: of data, initialisation and order.
     """
 
-    steps: int = 2200
+    steps: int = 1800
+    easy_steps: int = 350
     drill_steps: int = 900
     learning_rate: float = 2e-3
-    drills: int = 30
+    drills: int = 40
     designs: int = 6
     hints: int = 3
-    plays: int = 24
+    plays: int = 26
     micro_tokens: int = 4000
     seed: int = 0
 
@@ -99,7 +102,7 @@ def train(
     model.train()
     for step in range(recipe.steps):
         for group in optimizer.param_groups:
-            group["lr"] = recipe.learning_rate * _schedule(step, recipe.steps)
+            group["lr"] = recipe.learning_rate * _schedule(step, recipe)
         batch = list(rows(step))
         total = sum(PURPOSE_WEIGHT[row.purpose] * sum(row.mask) for row in batch)
         losses: dict[str, list[float]] = {}
@@ -134,9 +137,11 @@ def shuffled(items: Sequence[Any], rng: random.Random) -> Iterator[Any]:
             yield items[index]
 
 
-def _schedule(step: int, steps: int) -> float:
-    rise = min(1.0, (step + 1) / 50)
-    return rise * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * step / steps)))
+def _schedule(step: int, recipe: Recipe) -> float:
+    """Return the share of the peak rate: each stage rises first, since what is new shakes all."""
+    began = max(start for start in (0, recipe.easy_steps, recipe.drill_steps) if start <= step)
+    rise = min(1.0, (step - began + 5) / 55)
+    return rise * (0.05 + 0.95 * 0.5 * (1 + math.cos(math.pi * step / recipe.steps)))
 
 
 def _loss(model: Any, rows: Sequence[Row], losses: dict[str, list[float]]) -> torch.Tensor:

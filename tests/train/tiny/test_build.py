@@ -7,7 +7,9 @@ from spade_train.tiny.model import Shape
 from spade_train.tiny.warmstart import Recipe
 
 SMALL = Shape(layers=1, width=32, heads=1, inner=64)
-RECIPE = Recipe(steps=12, drill_steps=6, drills=8, designs=3, hints=3, plays=6, seed=5)
+RECIPE = Recipe(
+    steps=12, easy_steps=4, drill_steps=8, drills=8, designs=3, hints=3, plays=6, seed=5
+)
 
 
 def _build(out, pool, losses=None):
