@@ -11,8 +11,10 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from spade_runtime.validation.actions import fill, has_placeholder, quoted
 from spade_runtime.validation.bench import Bench
-from spade_runtime.validation.blind import wilson_lower
+from spade_runtime.validation.blind import SCREEN, SEEDS, wilson_lower
+from spade_runtime.validation.games import Play, always
 from spade_runtime.validation.text import shown
 
 _TOKEN = re.compile(r"[^\W_]+", re.UNICODE)
@@ -22,6 +24,7 @@ _RULES = 6
 _Z = 3.0
 """Stricter than usual: the best of many extractions is judged, so some do well by luck."""
 _SHARE = 0.25
+_LABELS = 8
 
 Extraction = Callable[[str], str | None]
 
@@ -174,7 +177,9 @@ def _chance(cases: Sequence[Case], test: Sequence[Case]) -> float:
 
 def audit_leak(bench: Bench) -> str:
     """Look for the winning action in the first observations."""
-    won = [play for play in bench.replays if play.solved and hasattr(play, "actions")]
+    won = [play for play in bench.replays if isinstance(play, Play) and play.solved]
+    if not won:
+        return _try_labels(bench)
     actions = [play.actions[-1] for play in won]
     parts = varying_parts(actions)
     cases = [
@@ -194,3 +199,56 @@ def audit_leak(bench: Bench) -> str:
             action=actions[0],
         )
     return f"{len(cases)} first observations"
+
+
+def labels_of(texts: Sequence[str]) -> list[str]:
+    """Labels that stand in every text before something that varies.
+
+    >>> labels_of(["box=17 of 40. Which?", "box=23 of 40. Which?"])
+    ['box=']
+    """
+    found: list[str] = []
+    for hit in _TOKEN.finditer(texts[0]):
+        label = texts[0][max(0, hit.start() - _LABEL_LENGTHS[1]) : hit.start()]
+        label = label[label.rfind("\n") + 1 :].lstrip()
+        if len(label.strip()) < 2 or not all(label in text for text in texts):
+            continue
+        extract = _after(label, r"[^\W_]+")
+        if len({extract(text) for text in texts}) > len(texts) // 2:
+            found.append(label)
+    return list(dict.fromkeys(found))[:_LABELS]
+
+
+def _try_labels(bench: Bench) -> str:
+    """Without a solution: say what stands after each label, and see whether that wins."""
+    seeds = bench.stream.seeds("labels", SEEDS)
+    table = bench.table(bench.child("main"))
+    texts = dict(zip(seeds, table.openings(seeds), strict=True))
+    screen = seeds[:SCREEN]
+    for label in labels_of([texts[seed] for seed in screen]):
+        extract = _after(label, r"[^\W_]+")
+        players = {
+            seed: bench.worded(always(_placed(extract(text) or "", text)))
+            for seed, text in texts.items()
+        }
+        plays = table.play(screen, [players[seed] for seed in screen], 1)
+        if not any(play.solved for play in plays):
+            continue
+        rest = seeds[SCREEN:]
+        plays += table.play(rest, [players[seed] for seed in rest], 1)
+        won = sum(play.solved for play in plays)
+        if wilson_lower(won, len(plays)) > _SHARE:
+            bench.found(
+                "SPD702",
+                "the first observation must not show the answer; saying the text after "
+                f"{shown(label)} wins on {won} of {len(plays)} seeds",
+                seed=plays[0].seed,
+            )
+            break
+    return f"labels of {len(seeds)} first observations"
+
+
+def _placed(answer: str, text: str) -> str:
+    """An answer in the last command that has a place for it, or bare."""
+    holders = [command for command in quoted(text) if has_placeholder(command)]
+    return fill(holders[-1], answer) if holders else answer

@@ -3,9 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import pairwise
 
 from spade_runtime.validation import sameness
-from spade_runtime.validation.actions import UNKNOWN, boxed_form, from_text
+from spade_runtime.validation.actions import (
+    UNKNOWN,
+    boxed_form,
+    fill,
+    from_text,
+    has_placeholder,
+    numbers,
+    quoted,
+)
 from spade_runtime.validation.bench import Bench
 from spade_runtime.validation.games import Play, first_difference, same_start, script
 from spade_runtime.validation.probing import batches, opening, solution
@@ -64,15 +73,11 @@ def _one_task(bench: Bench) -> None:
     first = bench.starts[seeds[0]]
     if len(seeds) < 2 or not all(same_start(first, bench.starts[seed]) for seed in bench.seeds):
         return
-    told = from_text(opening(bench, seeds[0]), 30)
-    listed = [*solution(bench, seeds), *told, "1", UNKNOWN]
-    if bench.boxes:
-        listed = [boxed_form(action) for action in listed]
-    lists = [
-        listed[i : i + bench.max_turns] for i in range(0, min(len(listed), 60), bench.max_turns)
-    ]
+    if bench.findings.failed:
+        # What ends in an error at once tells nothing of the task behind it.
+        return
     table = bench.table(bench.child("main"))
-    for actions in lists[:20]:
+    for actions in _fixed_lists(bench):
         plays = table.play(seeds, [script(actions)] * len(seeds), bench.max_turns)
         if any(first_difference(plays[0], play) is not None for play in plays[1:]):
             return
@@ -82,6 +87,33 @@ def _one_task(bench: Bench) -> None:
         "same answers to a fixed list of actions: there is one task only",
         seed=seeds[0],
     )
+
+
+def _fixed_lists(bench: Bench) -> list[list[str]]:
+    """Action lists that would tell two tasks apart: the solution, guesses, and what was played."""
+    said = opening(bench, bench.seeds[0])
+    commands = [command for command in quoted(said) if has_placeholder(command)]
+    guesses = _guesses(said)
+    told = from_text(said, 30)
+    listed = [*guesses, *told, UNKNOWN]
+    listed += [fill(command, guess) for command in commands[:4] for guess in guesses]
+    if bench.boxes:
+        listed = [boxed_form(action) for action in listed]
+    lists = [solution(bench, bench.seeds)] if solution(bench, bench.seeds) else []
+    size = bench.max_turns
+    lists += [listed[i : i + size] for i in range(0, min(len(listed), 90), size)]
+    played = sorted(bench.plays, key=lambda play: -len({str(r) for r in play.replies}))
+    lists += [play.actions for play in played[:8]]
+    return lists[:40]
+
+
+def _guesses(text: str) -> list[str]:
+    """Numbers across the ranges that a text names, the middle first, and some of all sizes."""
+    found = sorted({int(n) for n in numbers(text) if n.isdecimal() and len(n) < 10})
+    made = [7, 25, 42, 50, 100, 250, 500]
+    for low, high in pairwise(found):
+        made = [low + (high - low) * part // 8 for part in (4, 2, 6, 1, 3, 5, 7)] + made
+    return [str(number) for number in dict.fromkeys(made)][:24]
 
 
 def _close(bench: Bench) -> None:
