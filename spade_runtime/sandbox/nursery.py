@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 from spade_runtime.errors import HostError, IsolationUnavailable
+from spade_runtime.sandbox import cgroups
+from spade_runtime.sandbox.cgroups import MemoryGroup
 from spade_runtime.sandbox.facilities import Facilities
 from spade_runtime.sandbox.requests import FORGET, REPORT, REQUEST, SPAWN, STATUS
 
@@ -74,6 +76,9 @@ class Nursery:
         preload: modules that children can import beside those of the contract.
         memory_mib: what a child kept ready may use.
         ready: children to keep ready.
+        total_mib: memory of the zygote and its children together, where a control group can be
+            had for it; None for no such limit.
+        clock_shift: seconds by which the children's real monotonic clock is ahead.
         uids: children that may live at once, each with its own uid where the pool runs as root.
 
     Raises:
@@ -89,6 +94,8 @@ class Nursery:
         preload: tuple[str, ...],
         memory_mib: int,
         ready: int = 1,
+        total_mib: int | None = None,
+        clock_shift: int = 0,
         uids: int = _UID_BLOCK,
     ) -> None:
         # Reentrant: a child that Python collects is forgotten from wherever that happens.
@@ -117,8 +124,22 @@ class Nursery:
                 pass_fds=[theirs.fileno()],
                 start_new_session=True,
             )
+        self._group: MemoryGroup | None = None
         try:
-            report = self._configure(layers, program, preload, first)
+            # The zygote waits for its configuration, so all that it forks begins in the group.
+            kind = cgroups.find() if total_mib is not None else None
+            if kind is not None and total_mib is not None:
+                self._group = MemoryGroup(kind, total_mib)
+                self._group.add(self._process.pid)
+            report = self._configure(
+                {
+                    "layers": sorted(layers),
+                    "program": program.hex(),
+                    "preload": preload,
+                    "uid": first,
+                    "clock_shift": clock_shift,
+                }
+            )
         except BaseException:
             self.close()
             raise
@@ -126,15 +147,7 @@ class Nursery:
         self.facilities = Facilities(**report["facilities"])
         self.missing: list[str] = report["missing"]
 
-    def _configure(
-        self, layers: frozenset[str], program: bytes, preload: tuple[str, ...], uid: int
-    ) -> dict[str, Any]:
-        config = {
-            "layers": sorted(layers),
-            "program": program.hex(),
-            "preload": preload,
-            "uid": uid,
-        }
+    def _configure(self, config: dict[str, Any]) -> dict[str, Any]:
         self._socket.settimeout(START_SECONDS)
         try:
             self._socket.send(json.dumps(config).encode())
@@ -165,6 +178,11 @@ class Nursery:
     def alive(self) -> bool:
         """Whether the zygote still runs."""
         return not self._closed and not self._lost and self._process.poll() is None
+
+    @property
+    def grouped(self) -> bool:
+        """Whether a control group holds the memory of all together."""
+        return self._group is not None
 
     @property
     def process_id(self) -> int:
@@ -296,6 +314,8 @@ class Nursery:
             self._socket.close()
         self._process.kill()
         self._process.wait()
+        if self._group is not None:
+            self._group.close()
 
     def pids(self) -> list[int]:
         """Pids of the children kept ready."""

@@ -41,10 +41,12 @@ class SandboxPool:
         limits: limits of every child that is opened without its own.
         hash_seed: the children's PYTHONHASHSEED. Training uses one; validation replays in a
             second pool with another.
-        start_time: shift of the children's monotonic clock in seconds, so that a class which
-            reads the real one is seen by a replay.
+        start_time: whole seconds by which the children's real monotonic clock is ahead, where the
+            kernel can shift it, so that a replay sees a class that got at it.
         workers: children that may compute at once; more requests wait their turn. The machine's
             processors by default.
+        total_memory_mib: memory of all children of one zygote together, kept by a control group
+            where one can be had; `isolation` says whether it was.
         layers: layers of isolation to put on, for tests of each one alone.
 
     Attributes:
@@ -63,6 +65,7 @@ class SandboxPool:
         hash_seed: int = 0,
         start_time: float | None = None,
         workers: int | None = None,
+        total_memory_mib: int | None = None,
         layers: frozenset[str] | None = None,
     ) -> None:
         if not supported():
@@ -74,6 +77,7 @@ class SandboxPool:
         self.limits = limits or Limits()
         self._hash_seed = hash_seed
         self._start_time = start_time
+        self._total_mib = total_memory_mib
         self.workers = workers or len(os.sched_getaffinity(0))
         self._running = Workers(self.workers)
         chosen = frozenset(LAYERS) if layers is None else layers
@@ -84,8 +88,9 @@ class SandboxPool:
         self._opened = 0
         self._restarts = 0
         self._lost_spawns = 0
-        self.facilities: Facilities = self._nursery(PLAIN).facilities
-        parts = ", ".join(self.facilities.parts())
+        first = self._nursery(PLAIN)
+        self.facilities: Facilities = first.facilities
+        parts = ", ".join([*self.facilities.parts(), *(["cgroup"] if first.grouped else [])])
         self.isolation = f"{level} ({parts})" if parts else level
 
     def open(
@@ -296,6 +301,8 @@ class SandboxPool:
                 hash_seed=self._hash_seed,
                 preload=preload,
                 memory_mib=memory,
+                total_mib=self._total_mib,
+                clock_shift=int(self._start_time or 0),
             )
             self._nurseries[preload] = nursery
         try:

@@ -11,9 +11,11 @@ from spade_runtime.errors import (
     EnvMemoryExceeded,
     EnvRaised,
     EnvTimeout,
+    HostError,
     InvalidEnvironment,
     UsageError,
 )
+from spade_runtime.sandbox import cgroups
 from spade_runtime.sandbox.channel import RawChild
 from spade_runtime.sandbox.pool import SandboxPool
 from spade_runtime.sandbox.wire import RawReset
@@ -106,6 +108,57 @@ def test_a_hash_seed_is_the_pool_s_own(write: Callable[..., str]) -> None:
             return child.reset([0], [1])[0]
 
     assert seen(1) == seen(1) != seen(2)
+
+
+def test_a_start_time_shifts_the_real_clock(write: Callable[..., str]) -> None:
+    source = write(
+        head="import sys\nreal = sys.modules['time']", reset="return str(real.monotonic()), info"
+    )
+
+    def seen(shift: float) -> float:
+        with (
+            SandboxPool(policy="off", start_time=shift) as pool,
+            pool.open_raw(source) as child,
+        ):
+            if "clock" in pool.facilities.problems:
+                pytest.skip(pool.facilities.problems["clock"])
+            child.inspect()
+            child.load()
+            (item,) = child.reset([0], [1])
+            assert isinstance(item, RawReset) and isinstance(item.observation, str)
+            return float(item.observation)
+
+    assert 990_000 < seen(1_000_000) - seen(0) < 1_010_000
+
+
+def test_a_control_group_bounds_all_children_together(
+    opened: Callable[..., RawChild], write: Callable[..., str]
+) -> None:
+    if cgroups.find() is None:
+        pytest.skip("no memory controller can be written here")
+    source = write(init="self.kept = bytearray(40 << 20)")
+    limits = Limits(memory_mib=256, reset_seconds=5)
+    with SandboxPool(policy="off", limits=limits, total_memory_mib=160) as pool:
+        assert "cgroup" in pool.isolation
+        lost = 0
+        children = []
+        for _ in range(8):
+            try:
+                children.append(opened(pool, source))
+            except HostError as fault:
+                assert "out of memory" in str(fault)
+                lost += 1
+        # Eight of 40 MiB are twice what all may have: the kernel ended some, whichever it chose.
+        for child in children:
+            try:
+                child.step([0], ["x"])
+            except HostError as fault:
+                assert "out of memory" in str(fault)
+                lost += 1
+            child.kill()
+        assert 4 <= lost < 8
+    place = cgroups.find()
+    assert place is not None and not list(place.place.glob("spade-*"))
 
 
 def test_instances_of_one_child_do_not_disturb_each_other_s_chance(
