@@ -72,11 +72,16 @@ def _shape(answer: str) -> str:
 
 def _after(label: str, shape: str) -> Extraction:
     """Takes what follows a label and looks like an answer."""
-    pattern = re.compile(re.escape(label) + f"({shape})")
+    pattern = re.compile(shape)
 
     def extract(text: str) -> str | None:
-        found = pattern.search(text)
-        return found.group(1) if found else None
+        place = text.find(label)
+        while place >= 0:
+            found = pattern.match(text, place + len(label))
+            if found:
+                return found.group()
+            place = text.find(label, place + 1)
+        return None
 
     return extract
 
