@@ -1,7 +1,7 @@
 """Plays: many environments and turns in flight, both arms through one code path.
 
-Plays advance turn by turn in two waves. While the policy answers one wave, the sandbox steps the
-other, so neither waits for the other for long. Waves are fixed before the first turn: what is
+Plays advance turn by turn in waves. While the policy answers one wave, the sandbox steps the
+others, so neither waits for the other for long. Waves are fixed before the first turn: what is
 batched together never depends on timing, and a resumed run repeats the unbroken one.
 """
 
@@ -168,6 +168,8 @@ class RolloutSettings:
         max_turns: turns of an episode at most.
         context_tokens: a conversation that leaves no room below this is cut.
         threads: sandbox calls in flight.
+        waves: parts of the plays that take turns between policy and sandbox. More of them begin
+            sooner and wait less, but make smaller batches.
     """
 
     style: Style
@@ -175,6 +177,7 @@ class RolloutSettings:
     max_turns: int
     context_tokens: int
     threads: int = 8
+    waves: int = 4
 
 
 @dataclass(slots=True)
@@ -243,7 +246,7 @@ class Rollout:
         # Which arm's child starts first must tell an environment nothing.
         order = list(running)
         random.Random(derive("secret-order", *labels)).shuffle(order)
-        waves = [order[0::2], order[1::2]]
+        waves = [order[first :: self.settings.waves] for first in range(self.settings.waves)]
         with ThreadPoolExecutor(self.settings.threads) as threads:
             try:
                 self._play(waves, threads, labels)
