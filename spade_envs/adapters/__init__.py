@@ -1,1 +1,32 @@
 """Thin bridges to other libraries; each is imported only when it is used."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from spade_runtime.errors import UsageError
+
+
+def need(module: str, package: str, purpose: str) -> Any:
+    """Import a module of another library.
+
+    Args:
+        module: the module's name.
+        package: what pip installs it by.
+        purpose: what it is wanted for, as the subject of a sentence.
+
+    Raises:
+        UsageError: it is not installed, or lacks something itself; the message names both.
+
+    >>> need("json", "nothing", "reading JSON").loads("[1]")
+    [1]
+    """
+    try:
+        return import_module(module)
+    except ImportError as missing:
+        lacking = getattr(missing, "name", None) or module
+        also = "" if lacking.split(".")[0] == module.split(".")[0] else f" (it lacks {lacking})"
+        raise UsageError(
+            f"{purpose} needs the package {package}{also}: pip install {package}"
+        ) from missing
