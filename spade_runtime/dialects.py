@@ -23,6 +23,7 @@ Problem = tuple[str, str]
 ANSWER = "<answer>"
 EPISODE_OVER = "The episode is over."
 _PROBE_SEEDS = (0, 1, 2)
+_USUAL = {"complexity": 1, "max_turns": 20}
 _NAMES = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -79,7 +80,7 @@ class ForeignGame:
     """
 
     def __init__(self, cls: type) -> None:
-        self.inner: Any = cls()
+        self.inner: Any = _made(cls)
 
     def reset(self, seed: int | None = None) -> Any:
         """Reset the class; a bare text becomes the contract's pair."""
@@ -161,6 +162,16 @@ def _plain_info(info: Any, depth: int = 0) -> Any:
     return info
 
 
+def _made(cls: type) -> Any:
+    """Make an instance; arguments that these forms may demand get their usual values."""
+    try:
+        parameters = inspect.signature(cls).parameters.values()
+    except (TypeError, ValueError):
+        return cls()
+    demanded = [p.name for p in parameters if p.kind in _NAMES and p.default is p.empty]
+    return cls(**{name: _USUAL[name] for name in demanded if name in _USUAL})
+
+
 def _reset(inner: Any, seed: int | None) -> Any:
     """Reset with the seed where the class takes one; it was seeded before in any case."""
     try:
@@ -185,7 +196,7 @@ class PublishedTools:
     """
 
     def __init__(self, cls: type) -> None:
-        self.inner: Any = cls()
+        self.inner: Any = _made(cls)
         self._answered = False
         self._spade_turns: list[Turn] = []
 
