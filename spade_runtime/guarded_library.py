@@ -6,6 +6,7 @@ static policy would refuse.
 
 from __future__ import annotations
 
+import builtins
 import dataclasses
 import enum
 import inspect
@@ -15,7 +16,7 @@ import types
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from spade_runtime.guards import Guards, is_dunder, refusal
+from spade_runtime.guards import TEMPLATE_METHODS, Guards, is_dunder, refusal
 
 
 def replacements(guards: Guards) -> dict[str, Callable[[], Mapping[str, Any]]]:
@@ -80,6 +81,23 @@ def guarded_type(guards: Guards) -> type:
 
     Type.__name__ = Type.__qualname__ = "type"
     return Type
+
+
+def class_builder(guards: Guards) -> Callable[..., Any]:
+    """What class statements call: a text may not have a field that its own method stands for.
+
+    `dataclasses` reads fields past the guards, and would hand `str.format` out as a field's value.
+    """
+
+    def build(*args: Any, **values: Any) -> Any:
+        cls = builtins.__build_class__(*args, **values)
+        if isinstance(cls, type) and issubclass(cls, str):
+            for base in cls.__mro__:
+                for name in TEMPLATE_METHODS & _annotations(base).keys():
+                    raise guards.refuse(f"a subclass of str may not have a field {name!r}")
+        return cls
+
+    return build
 
 
 def wraps(wrapped: Any, *args: Any, **values: Any) -> Callable[[Any], Any]:

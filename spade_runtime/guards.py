@@ -7,6 +7,7 @@ the code runs (`getattr`, format strings, `attrgetter`) are checked here. A refu
 
 from __future__ import annotations
 
+import operator
 from _string import formatter_field_name_split, formatter_parser  # type: ignore[import-not-found]
 from collections.abc import Callable, Iterator
 from types import BuiltinMethodType, MethodDescriptorType
@@ -32,6 +33,12 @@ _EVALUATORS = {n: vars(ForwardRef)[n] for n in ("_evaluate", "evaluate") if n in
 TEMPLATE_METHODS = frozenset({"format", "format_map"})
 # Attributes whose meaning depends on the object, so that reading them goes through a guard.
 GUARDED_ATTRIBUTES = TEMPLATE_METHODS | {"obj", *_EVALUATORS}
+_IN_PLACE: dict[str, Callable[[Any, Any], Any]] = {
+    "Add": operator.iadd, "Sub": operator.isub, "Mult": operator.imul, "Div": operator.itruediv,
+    "FloorDiv": operator.ifloordiv, "Mod": operator.imod, "Pow": operator.ipow,
+    "MatMult": operator.imatmul, "LShift": operator.ilshift, "RShift": operator.irshift,
+    "BitAnd": operator.iand, "BitOr": operator.ior, "BitXor": operator.ixor,
+}  # fmt: skip
 # Methods that a class may define, and that may be called by name (`super().__init__()`).
 CLASS_METHODS = frozenset(
     words(
@@ -196,6 +203,10 @@ class Guards:
         if name in _EVALUATORS and getattr(found, "__func__", found) is _EVALUATORS[name]:
             raise self.refuse(refusal(name))
         return found
+
+    def augment(self, obj: Any, name: str, operation: str, value: Any) -> None:
+        """What `obj.name += value` does, for an attribute that is read by its guard."""
+        setattr(obj, name, _IN_PLACE[operation](self.special(obj, name), value))
 
     def _format(self, template: str, method: Callable[..., str]) -> Callable[..., str]:
         def format(*args: Any, **values: Any) -> str:

@@ -184,6 +184,20 @@ class EnvTransformer(Walker):
         )
         return ast.fix_missing_locations(ast.copy_location(call, node))
 
+    def visit_AugAssign(self, node: ast.AugAssign) -> Any:
+        """Check `a.b += c`; a guarded attribute is read by its guard here too."""
+        self.node_contents_visit(node)
+        target = node.target
+        if not _is_guarded(target):
+            return node
+        how = type(node.op).__name__
+        call = ast.Call(
+            func=ast.Name(f"{HOOK_PREFIX}augment", ast.Load()),
+            args=[target.value, ast.Constant(target.attr), ast.Constant(how), node.value],
+            keywords=[],
+        )
+        return ast.fix_missing_locations(ast.copy_location(ast.Expr(call), node))
+
     def visit_Call(self, node: ast.Call) -> Any:
         """Check literal names that are passed to `getattr` and its like."""
         called = node.func

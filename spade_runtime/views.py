@@ -223,7 +223,9 @@ def _guarded_builtins(views: Views, guards: Guards) -> dict[str, Any]:
     found["type"] = guarded_library.guarded_type(guards)
     found["__import__"] = views.curated_import
     found["__debug__"] = True
+    found["__build_class__"] = guarded_library.class_builder(guards)
     found[f"{HOOK_PREFIX}special"] = guards.special
+    found[f"{HOOK_PREFIX}augment"] = guards.augment
     found[f"{HOOK_PREFIX}stub"] = lambda name: guarded_library.Stub(name, guards)
     return found
 

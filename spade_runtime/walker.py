@@ -23,7 +23,7 @@ _LEAVES = (
 _LEAF_TYPES = frozenset(_LEAVES)
 # Nodes without a rule of their own: only what they contain is checked.
 _PLAIN = words(
-    "Expr Expression Return Delete Assign AugAssign For While If With withitem Raise Try Assert "
+    "Expr Expression Return Delete Assign For While If With withitem Raise Try Assert "
     "BoolOp BinOp UnaryOp IfExp Dict Set List Tuple ListComp SetComp DictComp GeneratorExp "
     "comprehension Yield YieldFrom Compare FormattedValue JoinedStr TemplateStr Interpolation "
     "Subscript Starred Slice arguments Match MatchSingleton MatchSequence "

@@ -255,6 +255,19 @@ RUNTIME = {
         "c, t = C(), '{0.' + u + 'class' + u + '}'\n"
         "match c:\n  case t.format: pass\nx = c.f(1)"
     ),
+    "augmented assignment keeps the method": (
+        "class C:\n  def __radd__(self, other): self.f = other\n"
+        "c, t = C(), '{0.' + u + 'class' + u + '}'\n"
+        "try: t.format += c\nexcept AttributeError: pass\nx = c.f(1)"
+    ),
+    "dataclass gives the method": (
+        "import dataclasses\n@dataclass(init=False)\nclass S(str):\n  format: object\n"
+        "x = dataclasses.asdict(S('{0.' + u + 'class' + u + '}'))['format'](1)"
+    ),
+    "dataclass compares the method": (
+        "@dataclass(init=False)\nclass A:\n  format_map: object\nclass S(A, str): pass\n"
+        "x = S('{0.' + u + 'class' + u + '}') == S('')"
+    ),
     "hidden name": "x = getattr(random, 'os' and '_os')",
     "hidden wrapper": "x = getattr(functools, 'update_' + 'wrapper')",
     "forbidden by a view": "import io\nx = getattr(io, 'op' + 'en')",

@@ -115,6 +115,14 @@ FEATURES = {
         "a = A()\nf = a._evaluate\nresult = [a.evaluate(1), f(2), getattr(a, '_evaluate')(3), A._evaluate(a, 4)]",
         [2, 3, 4, 5]
     ),
+    "augmented assignment of guarded names": (
+        "class A:\n  obj = 1\n  format = [1]\na = A()\na.obj += 2\na.obj **= 2\nb = a.format\na.format += [2]\n"
+        "result = [a.obj, a.format, b is a.format, A.obj]", [9, [1, 2], True, 1]
+    ),
+    "a field named format": (
+        "import dataclasses\n@dataclass\nclass A:\n  format: str = 'pdf'\nclass S(str): pass\n"
+        "result = [dataclasses.asdict(A()), S('{}').format(1), A('png').format]", [{"format": "pdf"}, "1", "png"]
+    ),
     "walrus": ("result = [y for x in range(4) if (y := x * x) > 3]", [4, 9]),
     "lambda": ("f = lambda x, *a, k=2, **kw: x + k\nresult = f(1)", 3),
     "nonlocal and global": (
