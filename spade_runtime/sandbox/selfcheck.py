@@ -148,22 +148,18 @@ def run() -> Iterator[Probe]:
     everything = frozenset(LAYERS)
     for layers in (frozenset(), *(frozenset({layer}) for layer in LAYERS), everything):
         with SandboxPool(level="best_effort", policy="off", layers=layers) as pool:
-            found = pool.facilities
-        stops = promised(layers, found)
-        for name in PROBES:
-            stopped, seen = _try(name, layers)
-            if not layers:
-                expected: bool | None = False
-            else:
-                expected = True if name in stops else None
-            yield Probe(tuple(sorted(layers)), name, stopped, expected, seen)
+            stops = promised(layers, pool.facilities)
+            for name in PROBES:
+                stopped, seen = _try(name, pool)
+                if not layers:
+                    expected: bool | None = False
+                else:
+                    expected = True if name in stops else None
+                yield Probe(tuple(sorted(layers)), name, stopped, expected, seen)
 
 
-def _try(name: str, layers: frozenset[str]) -> tuple[bool, str]:
-    with (
-        _targets() as targets,
-        SandboxPool(level="best_effort", policy="off", layers=layers) as pool,
-    ):
+def _try(name: str, pool: SandboxPool) -> tuple[bool, str]:
+    with _targets() as targets:
         seen = _ask(pool, f"{name} {targets[name]}".strip())
         if name == "kill":
             # A signal that was sent may still have been ignored: what counts is who lives. The
