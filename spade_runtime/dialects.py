@@ -162,11 +162,24 @@ def _plain_info(info: Any, depth: int = 0) -> Any:
     return info
 
 
+def _parameters(called: Callable[..., Any]) -> list[inspect.Parameter] | None:
+    """The parameters of a class or method; None where it does not tell them."""
+    try:
+        if sys.version_info >= (3, 14):
+            # Annotations are evaluated as they are read, and may name what does not exist.
+            import annotationlib
+
+            form = annotationlib.Format.FORWARDREF
+            return list(inspect.signature(called, annotation_format=form).parameters.values())
+        return list(inspect.signature(called).parameters.values())
+    except (TypeError, ValueError):
+        return None
+
+
 def _made(cls: type) -> Any:
     """Make an instance; arguments that these forms may demand get their usual values."""
-    try:
-        parameters = inspect.signature(cls).parameters.values()
-    except (TypeError, ValueError):
+    parameters = _parameters(cls)
+    if parameters is None:
         return cls()
     demanded = [p.name for p in parameters if p.kind in _NAMES and p.default is p.empty]
     return cls(**{name: _USUAL[name] for name in demanded if name in _USUAL})
@@ -174,9 +187,8 @@ def _made(cls: type) -> Any:
 
 def _reset(inner: Any, seed: int | None) -> Any:
     """Reset with the seed where the class takes one; it was seeded before in any case."""
-    try:
-        parameters = inspect.signature(inner.reset).parameters.values()
-    except (TypeError, ValueError):
+    parameters = _parameters(inner.reset)
+    if parameters is None:
         return inner.reset(seed=seed)
     if any(p.kind is p.VAR_KEYWORD or p.name == "seed" for p in parameters):
         return inner.reset(seed=seed)
@@ -295,9 +307,8 @@ class PublishedTools:
         required = parameters.get("required", [])
         if not isinstance(properties, dict) or not isinstance(required, (list, tuple)):
             return [("SPD501", f"tool {name}: its schema needs properties, and required as a list")]
-        try:
-            taken = inspect.signature(method).parameters.values()
-        except (TypeError, ValueError):
+        taken = _parameters(method)
+        if taken is None:
             return []
         named = {p.name for p in taken if p.kind in _NAMES}
         needed = {p.name for p in taken if p.kind in _NAMES and p.default is p.empty}
