@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from gymnasium.utils import seeding
 
 from spade_envs.references import resolve
 from spade_envs.shared import shared_pool
-from spade_runtime.errors import EnvFault, UsageError
+from spade_envs.vector_infos import Places
+from spade_runtime.errors import EnvFault, EpisodeOver, UsageError
 from spade_runtime.messages import with_hint
-from spade_runtime.sandbox.book import fault_notes
+from spade_runtime.sandbox.book import Moves, fault_notes
 from spade_runtime.sandbox.session import SEED_END, EnvSession, ResetResult, StepResult, Talk
 from spade_runtime.spec import IsolationLevel
 
@@ -71,6 +72,7 @@ class Seat:
 
     def began(self, result: ResetResult, limit: int | None, hint: str | None) -> None:
         """Take the result of a reset."""
+        self.table.calm = False
         self.failed = self.fault is not None
         self.alive = not self.failed
         self.limit, self.actions, self.info, self.over = limit, [], result.info, False
@@ -83,6 +85,7 @@ class Seat:
         self.shown = self.observation = observation
         self.actions.append(info["spade"]["action"])
         self.over = terminated or truncated
+        self.table.calm = False
         return self.over
 
     def lost(self) -> StepResult:
@@ -102,12 +105,82 @@ class Seat:
         return self.table.session.faults[self.slot]
 
 
+class Turn(NamedTuple):
+    """What one step does at one table, by the vector's numbers of the environments.
+
+    Attributes:
+        resets: whose episode is over: they are reset.
+        steps: who takes a message.
+        gone: whose reset had failed, or whose episode was lost.
+        where: the numbers of `steps`, as arrays take them best.
+    """
+
+    table: Table
+    resets: list[int]
+    steps: list[int]
+    gone: list[int]
+    where: Places
+
+
 class Table:
-    """A session, and the environments of the vector that it plays."""
+    """A session, and the environments of the vector that it plays.
+
+    Attributes:
+        calm: every environment here has an episode to step; False where that has to be looked at.
+    """
 
     def __init__(self, session: EnvSession) -> None:
         self.session = session
         self.seats: dict[int, Seat] = {}
+        self.calm = False
+        self._everyone = Turn(self, [], [], [], [])
+
+    def seat(self, places: Sequence[int]) -> None:
+        """Make the environments with these numbers, one in each slot."""
+        self.seats = {place: Seat(self, slot) for slot, place in enumerate(places)}
+        first, end = places[0], places[-1] + 1
+        where = slice(first, end) if list(places) == list(range(first, end)) else list(places)
+        self._everyone = Turn(self, [], list(places), [], where)
+
+    def turn(self, *, autoreset: bool) -> Turn:
+        """What the next step does here.
+
+        Raises:
+            EpisodeOver: an episode is over, and a step resets none.
+        """
+        if self.calm:
+            return self._everyone
+        resets: list[int] = []
+        steps: list[int] = []
+        gone: list[int] = []
+        for place, seat in self.seats.items():
+            if not seat.over:
+                (steps if seat.alive else gone).append(place)
+            elif autoreset:
+                resets.append(place)
+            else:
+                raise EpisodeOver(
+                    f"the episode in environment {place} has ended; reset it with "
+                    "options={'reset_mask': ...}"
+                )
+        self.calm = not resets and not gone
+        return self._everyone if self.calm else Turn(self, resets, steps, gone, steps)
+
+    def moved(self, turn: Turn, moves: Moves) -> None:
+        """Let the environments that were stepped take the results."""
+        seats = self.seats
+        for place, observation, action in zip(
+            turn.steps, moves.observations, moves.actions, strict=True
+        ):
+            seat = seats[place]
+            seat.shown = seat.observation = observation
+            seat.actions.append(action)
+        if moves.ended:
+            self.calm = False
+            for place, terminated, truncated in zip(
+                turn.steps, moves.terminated, moves.truncated, strict=True
+            ):
+                seats[place].over = terminated or truncated
 
     def resetting(
         self, places: Sequence[int], limit: int | None, hints: Sequence[str | None]
@@ -152,7 +225,7 @@ def seated(
                 chunk = places[start : start + per_child]
                 table = Table(shared_pool(level).open(texts[name], instances=len(chunk)))
                 tables.append(table)
-                table.seats = {place: Seat(table, slot) for slot, place in enumerate(chunk)}
+                table.seat(chunk)
                 seats |= table.seats
     except BaseException:
         for table in tables:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,25 +13,15 @@ from gymnasium.vector.utils import batch_space
 from spade_envs.env import TEXT_MAX, printable
 from spade_envs.references import REFERENCE_KEYS
 from spade_envs.restore import restore
-from spade_envs.seats import Seat, Table, seated
+from spade_envs.seats import Seat, Table, Turn, seated
 from spade_envs.spaces import UnicodeText
-from spade_envs.vector_infos import gather
+from spade_envs.vector_infos import Flags, Notes, gather
 from spade_runtime.errors import EpisodeOver, UsageError
-from spade_runtime.sandbox.session import StepResult, Talk
+from spade_runtime.sandbox.session import EnvSession, Moves, StepResult, Talk
 from spade_runtime.sandbox.together import in_turn, together
 from spade_runtime.spec import IsolationLevel
 
 Texts = tuple[str, ...]
-Flags = npt.NDArray[np.bool_]
-
-
-class Turn(NamedTuple):
-    """What one step does at one table, by the vector's numbers of the environments."""
-
-    table: Table
-    resets: list[int]
-    steps: list[int]
-    gone: list[int]
 
 
 class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
@@ -101,6 +91,8 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
         self._per_child = per_child
         self._tables: list[Table] | None = None
         self._seats: list[Seat] = []
+        self._notes = Notes(num_envs)
+        self._no_hints: list[str | None] = [None] * num_envs
         self.restored = 0
 
     def reset(
@@ -160,11 +152,17 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
             raise UsageError(f"{self.num_envs} actions are needed, {count} came")
         if not self._seats:
             raise EpisodeOver("no episode was begun; call reset first")
-        turns = self._turns()
-        outcomes = self._play(turns, actions)
+        tables = self._tables or []
+        autoreset = self.autoreset_mode is AutoresetMode.NEXT_STEP
+        turns = [table.turn(autoreset=autoreset) for table in tables]
+        results = self._play(turns, actions)
+        lost = any(table.session.loss is not None for table in tables)
+        if not lost and (moved := self._moved(turns, results)) is not None:
+            return self._columns(turns, moved)
+        outcomes = self._outcomes(turns, results)
         resets = [place for turn in turns for place in turn.resets]
-        if any(table.session.loss is not None for table in self._tables or ()):
-            outcomes |= restore(self, self._tables or [], outcomes, actions, resets)
+        if lost:
+            outcomes |= restore(self, tables, outcomes, actions, resets)
             self._look_after()
         infos = {place: outcome.info for place, outcome in outcomes.items()}
         infos |= {place: self._seats[place].info for place in resets}
@@ -184,53 +182,79 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
 
     # --- one step ----------------------------------------------------------------------------
 
-    def _turns(self) -> list[Turn]:
-        """What is done at each table: who is reset, who is stepped, whose reset had failed."""
-        autoreset = self.autoreset_mode is AutoresetMode.NEXT_STEP
-        turns: list[Turn] = []
-        for table in self._tables or ():
-            resets: list[int] = []
-            steps: list[int] = []
-            gone: list[int] = []
-            for place, seat in table.seats.items():
-                if not seat.over:
-                    (steps if seat.alive else gone).append(place)
-                elif autoreset:
-                    resets.append(place)
-                else:
-                    raise EpisodeOver(
-                        f"the episode in environment {place} has ended; reset it with "
-                        "options={'reset_mask': ...}"
-                    )
-            turns.append(Turn(table, resets, steps, gone))
-        return turns
-
-    def _play(self, turns: list[Turn], actions: Sequence[Any]) -> dict[int, StepResult]:
-        hints = self._hints(None)
-        talks: list[tuple[Any, Talk[list[Any]]]] = []
-        for table, resets, steps, _ in turns:
+    def _play(
+        self, turns: list[Turn], actions: Sequence[Any]
+    ) -> list[Moves | list[StepResult] | None]:
+        """What each table's steps gave; None where there were none."""
+        hints = self._no_hints
+        talks: list[tuple[EnvSession, Talk[Any]]] = []
+        for table, resets, steps, _, _ in turns:
             parts: list[Talk[Any]] = []
             if resets:
                 for place in resets:
                     self._seats[place].seat_seed(None)
                 parts.append(table.resetting(resets, self._max_turns, hints))
             if steps:
-                slots = None
+                slots, messages = None, actions
                 if len(steps) < len(table.seats):
                     slots = [self._seats[place].slot for place in steps]
-                messages = [actions[place] for place in steps]
-                parts.append(table.session.stepping(messages, slots=slots))
-            talks.append((table.session, in_turn(*parts)))
+                if len(steps) < self.num_envs:
+                    messages = [actions[place] for place in steps]
+                parts.append(table.session.moving(messages, slots=slots))
+            talks.append((table.session, parts[0] if len(parts) == 1 else in_turn(*parts)))
+        return [
+            None if not turn.steps else found[-1] if turn.resets else found
+            for turn, found in zip(turns, together(talks), strict=True)
+        ]
+
+    def _moved(
+        self, turns: list[Turn], results: list[Moves | list[StepResult] | None]
+    ) -> list[tuple[Turn, Moves]] | None:
+        """The rounds of a step in which nothing went wrong, None of any other."""
+        if self.autoreset_mode is AutoresetMode.SAME_STEP:
+            return None
+        moved: list[tuple[Turn, Moves]] = []
+        for turn, result in zip(turns, results, strict=True):
+            if turn.gone or any(self._seats[place].failed for place in turn.resets):
+                return None
+            if isinstance(result, Moves):
+                moved.append((turn, result))
+            elif result is not None or not turn.table.session.is_game:
+                return None
+        return moved
+
+    def _columns(
+        self, turns: list[Turn], moved: list[tuple[Turn, Moves]]
+    ) -> tuple[Texts, npt.NDArray[np.float64], Flags, Flags, dict[str, Any]]:
+        """The results of a step in which nothing went wrong, taken over column by column."""
+        rewards = np.zeros(self.num_envs)
+        terminated, truncated = self._notes.flags(), self._notes.flags()
+        for turn, moves in moved:
+            turn.table.moved(turn, moves)
+            rewards[turn.where] = moves.rewards
+            if moves.ended:
+                terminated[turn.where] = moves.terminated
+                truncated[turn.where] = moves.truncated
+        rows = {place: self._seats[place].info for turn in turns for place in turn.resets}
+        infos = self._notes.joined([(turn.where, moves) for turn, moves in moved], rows)
+        return self._observations(), rewards, terminated, truncated, infos
+
+    def _outcomes(
+        self, turns: list[Turn], results: list[Moves | list[StepResult] | None]
+    ) -> dict[int, StepResult]:
+        """The result of each environment that was not reset."""
         outcomes: dict[int, StepResult] = {}
-        for turn, results in zip(turns, together(talks), strict=True):
-            if turn.steps:
-                outcomes |= zip(turn.steps, results[-1], strict=True)
+        for turn, result in zip(turns, results, strict=True):
+            if result is not None:
+                rows = result.rows() if isinstance(result, Moves) else result
+                outcomes |= zip(turn.steps, rows, strict=True)
             outcomes |= {place: self._seats[place].lost() for place in turn.gone}
         return outcomes
 
     def _look_after(self) -> None:
         """Note whose episode went down with a child that another one took."""
         for seat in self._seats:
+            seat.table.calm = False
             if not seat.over:
                 seat.alive = seat.running
 
@@ -264,10 +288,9 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
         }
         for place in ended:
             self._seats[place].seat_seed(None)
-        hints = self._hints(None)
         together(
             [
-                (table.session, in_turn(table.resetting(places, self._max_turns, hints)))
+                (table.session, in_turn(table.resetting(places, self._max_turns, self._no_hints)))
                 for table, places in self._by_table(ended)
             ]
         )
@@ -287,7 +310,7 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
         return [(table, places) for table, places in by_table if places]
 
     def _observations(self) -> Texts:
-        return tuple(seat.observation for seat in self._seats)
+        return tuple([seat.observation for seat in self._seats])
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
         if seed is None:

@@ -6,6 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+
+from spade_runtime.sandbox.book import Moves
+
+Flags = npt.NDArray[np.bool_]
+Places = slice | list[int]
 
 # A fault is a dictionary beside environments that have none; it is kept whole.
 _WHOLE = frozenset(("fault",))
@@ -27,6 +33,67 @@ def gather(infos: Mapping[int, Mapping[str, Any]], num_envs: int) -> dict[str, A
     ([1, 0, 5], [True, False, True], [None, None, 'x'])
     """
     return _join(list(infos), list(infos.values()), num_envs)
+
+
+class Notes:
+    """The runtime's own part of the infos of games, filled column by column as rounds come in.
+
+    Only for steps in which every environment either moved or was reset and none is at fault: then
+    it is known beforehand which keys there are, and no dictionary of one environment is built.
+
+    Args:
+        num_envs: length of the arrays.
+    """
+
+    def __init__(self, num_envs: int) -> None:
+        self._nobody = np.zeros(num_envs, dtype=np.bool_)
+        self._everybody = np.ones(num_envs, dtype=np.bool_)
+        self._zeros = np.zeros(num_envs, dtype=np.int_)
+        self._nothing = np.full(num_envs, None, dtype=object)
+
+    def flags(self) -> Flags:
+        """A fresh array of falsehoods; copying one is the quickest way to make it."""
+        return self._nobody.copy()
+
+    def joined(
+        self, moved: Sequence[tuple[Places, Moves]], rows: Mapping[int, Mapping[str, Any]]
+    ) -> dict[str, Any]:
+        """What `gather` gives of the infos of a whole step.
+
+        Args:
+            moved: rounds, each with the places of its rows.
+            rows: the infos of environments that were reset, by place.
+        """
+        everyone = self._everybody
+        turn, solved = self._zeros.copy(), self.flags()
+        action, acted = self._nothing.copy(), self.flags() if rows else everyone.copy()
+        told: dict[int, Mapping[str, Any]] = {}
+        for places, moves in moved:
+            turn[places] = moves.turns
+            action[places] = moves.actions
+            if rows:
+                acted[places] = True
+            if moves.ended:
+                solved[places] = moves.solved
+            if moves.infos is not None:
+                numbers = range(*places.indices(len(turn))) if type(places) is slice else places
+                told |= zip(numbers, moves.infos, strict=True)
+        for place, row in rows.items():
+            if len(row) > 1:
+                told[place] = {key: value for key, value in row.items() if key != "spade"}
+        infos = gather(dict(sorted(told.items())), len(turn)) if told else {}
+        infos["spade"] = {
+            "turn": turn,
+            "_turn": everyone.copy(),
+            "solved": solved,
+            "_solved": everyone.copy(),
+            "fault": self._nothing.copy(),
+            "_fault": everyone.copy(),
+            "action": action,
+            "_action": acted,
+        }
+        infos["_spade"] = everyone.copy()
+        return infos
 
 
 def _join(places: list[int], rows: Sequence[Mapping[str, Any]], num_envs: int) -> dict[str, Any]:

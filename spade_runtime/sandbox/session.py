@@ -15,7 +15,7 @@ from spade_runtime.arguments import ArgumentChecker
 from spade_runtime.authoring import boxed
 from spade_runtime.errors import EnvFault, EnvViolation, EpisodeOver, HostError, UsageError
 from spade_runtime.messages import message_text, visible
-from spade_runtime.sandbox.book import Book, ResetResult, StepResult
+from spade_runtime.sandbox.book import Book, Moves, ResetResult, StepResult
 from spade_runtime.sandbox.channel import RawChild
 from spade_runtime.sandbox.herd import Herd
 from spade_runtime.sandbox.toolrounds import (
@@ -27,7 +27,7 @@ from spade_runtime.sandbox.toolrounds import (
 )
 from spade_runtime.spec import EnvSpec, ToolSpec
 
-__all__ = ["SEED_END", "Ask", "EnvSession", "ResetResult", "StepResult", "T", "Talk"]
+__all__ = ["SEED_END", "Ask", "EnvSession", "Moves", "ResetResult", "StepResult", "T", "Talk"]
 
 SEED_END = 1 << 31
 Child = RawChild | Herd
@@ -65,6 +65,7 @@ class EnvSession:
     Attributes:
         spec: the manifest.
         instances: number of slots.
+        is_game: a game, no tool-use environment.
         tools: schemas of a tool-use environment, empty for a game.
         faults: the fault that ended each slot's episode, None where there was none.
     """
@@ -74,6 +75,7 @@ class EnvSession:
     ) -> None:
         self.spec = spec
         self.instances = child.instances
+        self._all = list(range(child.instances))
         self.isolation = child.isolation
         self.tools: list[ToolSpec] = list(spec.tools)
         self._child = child
@@ -81,7 +83,7 @@ class EnvSession:
         self._closed = False
         self._book = Book(spec, child.limits, child.instances)
         self.faults = self._book.faults
-        self._is_game = spec.kind == "game"
+        self.is_game = spec.kind == "game"
         self._answers = spec.dialect == "published"
         try:
             self._checker = ArgumentChecker(self.tools)
@@ -106,7 +108,7 @@ class EnvSession:
             UsageError: wrong number of seeds, a seed out of range, or an unknown slot.
             HostError: the machine is at fault.
         """
-        return self._run(self.resetting(seeds, slots=slots, max_turns=max_turns))
+        return self.run(self.resetting(seeds, slots=slots, max_turns=max_turns))
 
     def resetting(
         self,
@@ -143,18 +145,31 @@ class EnvSession:
             EpisodeOver: a slot's episode has ended, or none was begun.
             HostError: the machine is at fault.
         """
-        return self._run(self.stepping(messages, slots=slots))
+        return self.run(self.stepping(messages, slots=slots))
 
     def stepping(
         self, messages: Sequence[Any], *, slots: Sequence[int] | None = None
     ) -> Talk[list[StepResult]]:
         """`step` as a talk."""
         chosen = self._playing(slots, messages, "messages")
-        if self._is_game:
-            actions = [self._action(message) for message in messages]
-            return (yield from self._step_games(chosen, actions))
+        if self.is_game:
+            actions = self._actions(messages)
+            replies = yield Ask("step", chosen, actions)
+            return self._book.results(chosen, replies, actions)
         rounds = [understood(one, self._checker, answers=self._answers) for one in messages]
         return (yield from self._step_tools(chosen, rounds))
+
+    def moving(
+        self, messages: Sequence[Any], *, slots: Sequence[int] | None = None
+    ) -> Talk[Moves | list[StepResult]]:
+        """`step` as a talk, whose results may come as columns: for those who read these."""
+        if not self.is_game:
+            return (yield from self.stepping(messages, slots=slots))
+        chosen = self._playing(slots, messages, "messages")
+        actions = self._actions(messages)
+        replies = yield Ask("step", chosen, actions)
+        moves = self._book.moves(chosen, replies, actions)
+        return self._book.results(chosen, replies, actions) if moves is None else moves
 
     def act(
         self, actions: Sequence[Any], *, slots: Sequence[int] | None = None
@@ -169,20 +184,22 @@ class EnvSession:
             UsageError: as `step`.
             EpisodeOver: as `step`.
         """
-        return self._run(self.acting(actions, slots=slots))
+        return self.run(self.acting(actions, slots=slots))
 
     def acting(
         self, actions: Sequence[Any], *, slots: Sequence[int] | None = None
     ) -> Talk[list[StepResult]]:
         """`act` as a talk."""
         chosen = self._playing(slots, actions, "actions")
-        if not self._is_game:
+        if not self.is_game:
             rounds = [replayed(one, self._checker, answers=self._answers) for one in actions]
             return (yield from self._step_tools(chosen, rounds))
         for action in actions:
             if not isinstance(action, str):
                 raise UsageError(f"an action of a game is text, not {action!r:.80}")
-        return (yield from self._step_games(chosen, [message_text(one) for one in actions]))
+        texts = [message_text(one) for one in actions]
+        replies = yield Ask("step", chosen, texts)
+        return self._book.results(chosen, replies, texts)
 
     def solution(self, *, slots: Sequence[int] | None = None) -> list[list[Any] | None]:
         """The reference solution of each slot's present state, as actions for `act`.
@@ -199,7 +216,7 @@ class EnvSession:
             except EnvFault as fault:
                 self._book.fail(slot, fault)
                 steps = None
-            found.append(steps if self._is_game or steps is None else _messages(steps))
+            found.append(steps if self.is_game or steps is None else _messages(steps))
         return found
 
     def running(self, slot: int) -> bool:
@@ -236,20 +253,24 @@ class EnvSession:
 
     # --- games -------------------------------------------------------------------------------
 
+    def _actions(self, messages: Sequence[Any]) -> list[str]:
+        """The actions of messages, in the form that the class's dialect parses."""
+        try:
+            whole = "\n".join(messages)
+        except TypeError:
+            pass  # not all are text
+        else:
+            # Looked through at once: most groups of short answers have nothing to take apart.
+            if whole.isascii() and "think>" not in whole and "\\boxed" not in whole:
+                return [message.strip() for message in messages]
+        return [self._action(message) for message in messages]
+
     def _action(self, message: Any) -> str:
-        """The action of a message, in the form that the class's dialect parses."""
         text = visible(message_text(message))
         found = boxed(text)
         if found is None:
             return text.strip()
         return found if self.spec.dialect == "contract" else f"\\boxed{{{found}}}"
-
-    def _step_games(self, chosen: list[int], actions: list[str]) -> Talk[list[StepResult]]:
-        replies = yield Ask("step", chosen, actions)
-        return [
-            self._book.moved(slot, raw, action)
-            for slot, raw, action in zip(chosen, replies, actions, strict=True)
-        ]
 
     # --- tool use ----------------------------------------------------------------------------
 
@@ -275,8 +296,8 @@ class EnvSession:
 
     # --- both --------------------------------------------------------------------------------
 
-    def _run(self, talk: Talk[T]) -> T:
-        """Run one call with this session's own child."""
+    def run(self, talk: Talk[T]) -> T:
+        """Run a talk of this session."""
         try:
             ask = next(talk)
             while True:
@@ -331,7 +352,7 @@ class EnvSession:
         if self._closed:
             raise UsageError("this session is closed; open the environment again")
         if slots is None:
-            chosen = list(range(self.instances))
+            chosen = self._all
         else:
             chosen = [int(slot) for slot in slots]
             if any(not 0 <= slot < self.instances for slot in chosen):

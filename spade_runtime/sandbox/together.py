@@ -29,6 +29,10 @@ def together(talks: Sequence[tuple[EnvSession, Talk[T]]]) -> list[T]:
         EpisodeOver: as for `EnvSession.step`.
         HostError: the machine is at fault.
     """
+    if len(talks) == 1:
+        # Nothing to wait for besides: the plain way is the quicker one.
+        ((session, talk),) = talks
+        return [session.run(talk)]
     results: dict[int, T] = {}
     asks: dict[int, Ask] = {}
     for place, (_, talk) in enumerate(talks):
@@ -69,7 +73,6 @@ def in_turn(*talks: Talk[Any]) -> Talk[list[Any]]:
 
 def _ask(round_: Sequence[tuple[EnvSession, Ask]]) -> list[list[Any]]:
     if len(round_) == 1:
-        # Nothing to wait for besides: the plain way is the quicker one.
         return [session.ask(ask) for session, ask in round_]
     replies: list[list[Any]] = [[] for _ in round_]
     places: list[int] = []
