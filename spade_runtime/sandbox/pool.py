@@ -283,6 +283,17 @@ class SandboxPool:
             return NUMPY, limits.numpy_memory_mib
         return PLAIN, limits.memory_mib
 
+    def _filter(self) -> tuple[bytes, str]:
+        """The seccomp filter, or none and the reason where the level can do without."""
+        if "seccomp" not in self._layers:
+            return b"", ""
+        try:
+            return allow_list(), ""
+        except IsolationUnavailable as missing:
+            if self.level == "strict":
+                raise
+            return b"", str(missing)
+
     def _nursery(self, preload: tuple[str, ...]) -> Nursery:
         with self._lock:
             if self._closed:
@@ -294,16 +305,19 @@ class SandboxPool:
                 self._restarts += 1
                 self._lost_spawns += nursery.spawned
                 nursery.close()
+            program, problem = self._filter()
             memory = self.limits.memory_mib if preload == PLAIN else self.limits.numpy_memory_mib
             nursery = Nursery(
                 layers=self._layers,
-                program=allow_list() if "seccomp" in self._layers else b"",
+                program=program,
                 hash_seed=self._hash_seed,
                 preload=preload,
                 memory_mib=memory,
                 total_mib=self._total_mib,
                 clock_shift=int(self._start_time or 0),
             )
+            if problem:
+                nursery.facilities.problems["seccomp"] = problem
             self._nurseries[preload] = nursery
         try:
             require(self.level, nursery.facilities)

@@ -114,6 +114,38 @@ def test_a_pool_refuses_to_start_without_a_layer_that_strict_needs() -> None:
         assert pool.isolation.startswith("best_effort (") and "seccomp" not in pool.isolation
 
 
+def test_a_machine_without_libseccomp_is_told_what_to_install(
+    tmp_path: Path, repository: Path
+) -> None:
+    # What pyseccomp does where the library is missing.
+    (tmp_path / "pyseccomp.py").write_text("raise RuntimeError('Unable to find libseccomp')\n")
+    program = (
+        "import sys\n"
+        f"sys.path[:0] = [{str(tmp_path)!r}, {str(repository)!r}]\n"
+        "from spade_runtime.sandbox.pool import SandboxPool\n"
+        "try:\n    SandboxPool()\nexcept Exception as e:\n    print(type(e).__name__, e)\n"
+        "with SandboxPool(level='best_effort') as pool:\n    print(pool.facilities.level())\n"
+        "    print(*pool.facilities.missing_for_strict())\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, cwd=tmp_path
+    )
+    first, level, *missing = done.stdout.splitlines()
+    assert first.startswith("IsolationUnavailable") and "apt install libseccomp2" in first
+    assert level == "best_effort" and "Unable to find libseccomp" in " ".join(missing)
+
+
+def test_strict_is_reached_by_landlock_where_namespaces_are_forbidden() -> None:
+    layers = frozenset(LAYERS) - {"namespaces"}
+    with SandboxPool(level="best_effort", layers=layers) as pool:
+        found = pool.facilities
+    if found.landlock_abi < 6 or not found.seccomp:
+        pytest.skip(f"this machine has only {', '.join(found.parts())}")
+    assert not found.empty_root and not found.namespaces
+    with SandboxPool(layers=layers) as pool:
+        assert pool.isolation.startswith("strict (")
+
+
 def test_the_level_none_is_named_in_every_report() -> None:
     with SandboxPool(level="none") as pool:
         assert pool.isolation.startswith("none")
