@@ -140,7 +140,7 @@ class RawChild:
         return self.run(orders.reset(self.limits, slots, seeds, fresh=fresh))
 
     def step(self, slots: Sequence[int], actions: Sequence[str]) -> list[RawStep | Raised | Bad]:
-        """Call `step` once in each slot."""
+        """Call `step` once for each slot named; one named several times takes several steps."""
         return self.run(orders.step(self.limits, slots, actions))
 
     def tool(

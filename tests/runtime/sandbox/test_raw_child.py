@@ -314,3 +314,12 @@ def test_a_killed_child_says_so(bare: SandboxPool, healthy: str) -> None:
 def test_no_slots_need_no_message(bare: SandboxPool, healthy: str) -> None:
     with bare.open_raw(healthy) as child:
         assert child.step([], []) == []
+
+
+def test_several_actions_of_one_instance_go_in_one_message(
+    bare: SandboxPool, opened: Callable[..., RawChild], healthy: str
+) -> None:
+    with opened(bare, healthy, 2) as child:
+        items = child.step([0, 0, 1, 0], ["a", "b", "c", "d"])
+        assert [item.observation for item in items] == ["a is 1", "b is 2", "c is 1", "d is 3"]  # type: ignore[union-attr]
+        assert [item.terminated for item in items] == [False, False, False, True]  # type: ignore[union-attr]
