@@ -12,7 +12,7 @@ from typing import Any
 
 from spade_envs.pool import Pool
 from spade_envs.pool_index import Entry
-from spade_envs.pool_packages import write_openenv
+from spade_envs.pool_packages import write_openenv, write_verifiers
 from spade_runtime.errors import SpadeError, UsageError
 
 Writer = Callable[[Pool, Sequence[Entry], Path], None]
@@ -26,7 +26,8 @@ def export_pool(pool: Pool, entries: Sequence[Entry], target: Path, form: str) -
         entries: which ones.
         target: a directory that is not there yet.
         form: `sources` (files with checksums, to be imported again), `hf` (a dataset that
-            `datasets.load_from_disk` reads), or `openenv` (a package that OpenEnv serves).
+            `datasets.load_from_disk` reads), `openenv` (a package that OpenEnv serves), or
+            `verifiers` (a package that verifiers plays).
 
     Returns:
         How many were written.
@@ -35,7 +36,12 @@ def export_pool(pool: Pool, entries: Sequence[Entry], target: Path, form: str) -
         UsageError: the directory is there, there is nothing to export, or a package is missing.
         InvalidEnvironment: an entry was changed.
     """
-    writers: dict[str, Writer] = {"sources": _sources, "hf": _dataset, "openenv": write_openenv}
+    writers: dict[str, Writer] = {
+        "sources": _sources,
+        "hf": _dataset,
+        "openenv": write_openenv,
+        "verifiers": write_verifiers,
+    }
     if form not in writers:
         raise UsageError(f"there is no form {form!r}; forms are {', '.join(writers)}")
     if target.exists():

@@ -25,8 +25,16 @@ def need(module: str, package: str, purpose: str) -> Any:
     try:
         return import_module(module)
     except ImportError as missing:
-        lacking = getattr(missing, "name", None) or module
-        also = "" if lacking.split(".")[0] == module.split(".")[0] else f" (it lacks {lacking})"
-        raise UsageError(
-            f"{purpose} needs the package {package}{also}: pip install {package}"
-        ) from missing
+        raise lacking(missing, package, purpose) from missing
+
+
+def lacking(missing: ImportError, package: str, purpose: str) -> UsageError:
+    """What to say of an import that failed.
+
+    >>> print(lacking(ImportError(name="gem"), "gem-llm", "A GEM environment"))
+    A GEM environment needs the package gem-llm (there is no module gem): pip install gem-llm
+    """
+    name = missing.name or str(missing)
+    return UsageError(
+        f"{purpose} needs the package {package} (there is no module {name}): pip install {package}"
+    )

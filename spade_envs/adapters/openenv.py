@@ -11,26 +11,31 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from openenv.core.env_server.http_server import (  # type: ignore[import-not-found,unused-ignore]
-    create_app,
-)
-from openenv.core.env_server.interfaces import (  # type: ignore[import-not-found,unused-ignore]
-    Environment,
-)
-from openenv.core.env_server.types import (  # type: ignore[import-not-found,unused-ignore]
-    Action,
-    EnvironmentMetadata,
-    Observation,
-    State,
-)
 from pydantic import Field
 
+from spade_envs.adapters import lacking
 from spade_envs.catalogue import Found, find, hint_of
 from spade_envs.pool import Pool
 from spade_envs.shared import shared_pool
 from spade_runtime.errors import UsageError
 from spade_runtime.messages import with_hint
 from spade_runtime.sandbox.session import EnvSession, ResetResult, StepResult
+
+try:
+    from openenv.core.env_server.http_server import (  # type: ignore[import-not-found,unused-ignore]
+        create_app,
+    )
+    from openenv.core.env_server.interfaces import (  # type: ignore[import-not-found,unused-ignore]
+        Environment,
+    )
+    from openenv.core.env_server.types import (  # type: ignore[import-not-found,unused-ignore]
+        Action,
+        EnvironmentMetadata,
+        Observation,
+        State,
+    )
+except ImportError as missing:
+    raise lacking(missing, "openenv-core", "serving over OpenEnv") from missing
 
 
 class SpadeAction(Action):  # type: ignore[misc,unused-ignore]

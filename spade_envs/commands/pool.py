@@ -52,9 +52,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     take.add_argument("to", type=Path, help="a directory that is not there yet")
     take.add_argument(
         "--form",
-        choices=("sources", "hf", "openenv"),
+        choices=("sources", "hf", "openenv", "verifiers"),
         default="sources",
-        help="files with checksums, a Hugging Face dataset, or a package that OpenEnv serves",
+        help="files with checksums, a Hugging Face dataset, or a package for OpenEnv or verifiers",
     )
     check = actions.add_parser("verify", help="check every hash, the index and the lock file")
     check.add_argument("pool", type=Path)
