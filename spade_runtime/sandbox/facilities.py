@@ -11,6 +11,8 @@ import sys
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from spade_runtime.errors import IsolationUnavailable
+
 LAYERS: tuple[str, ...] = ("rlimits", "uid", "namespaces", "landlock", "seccomp")
 """The layers that can be switched on one by one; the pool uses all that the machine has."""
 
@@ -120,3 +122,19 @@ def processors() -> int:
 def supported() -> bool:
     """Whether this system has the means at all: Linux, and nothing else."""
     return sys.platform == "linux"
+
+
+def require(level: str, facilities: Facilities) -> None:
+    """Hold what was reached against a level.
+
+    Raises:
+        IsolationUnavailable: `strict` was asked for and something is missing; the message says
+            what, and how to get it.
+    """
+    missing = facilities.missing_for_strict()
+    if level == "strict" and missing:
+        raise IsolationUnavailable(
+            "the sandbox can't isolate at level 'strict' here. Missing:\n- "
+            + "\n- ".join(missing)
+            + "\n`spade doctor` shows more; level='best_effort' takes what there is."
+        )

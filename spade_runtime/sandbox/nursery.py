@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib.util
 import json
 import os
 import secrets
@@ -11,7 +10,6 @@ import select
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from array import array
@@ -20,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from spade_runtime.errors import HostError, IsolationUnavailable
-from spade_runtime.sandbox import cgroups
+from spade_runtime.errors import HostError
+from spade_runtime.sandbox import cgroups, launch
 from spade_runtime.sandbox.cgroups import MemoryGroup
 from spade_runtime.sandbox.facilities import Facilities
 from spade_runtime.sandbox.requests import FORGET, REPORT, REQUEST, SPAWN, STATUS
@@ -115,8 +113,8 @@ class Nursery:
         self._socket = ours
         with theirs:
             self._process = subprocess.Popen(
-                _command(theirs.fileno()),
-                env=_environment(hash_seed),
+                launch.command(theirs.fileno()),
+                env=launch.environment(hash_seed),
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
@@ -343,60 +341,3 @@ def wait_readable(descriptor: int, seconds: float) -> bool:
             return True
         if left <= 0:
             return False
-
-
-def _command(control_fd: int) -> list[str]:
-    paths = _import_paths()
-    start = (
-        f"import sys; sys.path[:0] = {paths!r}; "
-        f"from spade_runtime.sandbox.zygote import main; main({control_fd})"
-    )
-    # No -I or -E: they would make Python ignore PYTHONHASHSEED. The environment is clean anyway.
-    return [sys.executable, "-S", "-s", "-P", "-c", start]
-
-
-def _import_paths() -> list[str]:
-    """Where the zygote's few packages live; nothing else of `sys.path` goes along."""
-    paths: list[str] = []
-    for name in ("spade_runtime", "msgspec", "RestrictedPython", "numpy", "networkx"):
-        found = importlib.util.find_spec(name)
-        if found is None or found.origin is None:
-            continue
-        home = str(Path(found.origin).resolve().parent.parent)
-        if home not in paths:
-            paths.append(home)
-    return paths
-
-
-def _environment(hash_seed: int) -> dict[str, str]:
-    """All that the zygote gets to see of the trainer's environment: nothing."""
-    return {
-        "PATH": "/usr/bin:/bin",
-        "LC_ALL": "C.UTF-8",
-        "PYTHONHASHSEED": str(hash_seed),
-        "PYTHONDONTWRITEBYTECODE": "1",
-        "PYTHONUTF8": "1",
-        # In the form that needs no file: libraries' own reads of the clock are in UTC everywhere.
-        "TZ": "UTC0",
-        # More threads than one would make the fork unsafe, and each takes address space.
-        "OPENBLAS_NUM_THREADS": "1",
-        "OMP_NUM_THREADS": "1",
-        "MKL_NUM_THREADS": "1",
-        "MALLOC_ARENA_MAX": "1",
-    }
-
-
-def require(level: str, facilities: Facilities) -> None:
-    """Hold what was reached against a level.
-
-    Raises:
-        IsolationUnavailable: `strict` was asked for and something is missing; the message says
-            what, and how to get it.
-    """
-    missing = facilities.missing_for_strict()
-    if level == "strict" and missing:
-        raise IsolationUnavailable(
-            "the sandbox can't isolate at level 'strict' here. Missing:\n- "
-            + "\n- ".join(missing)
-            + "\n`spade doctor` shows more; level='best_effort' takes what there is."
-        )

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from spade_runtime.errors import HostError, IsolationUnavailable, UsageError
 from spade_runtime.sandbox import programs
 from spade_runtime.sandbox.channel import RawChild, Workers
-from spade_runtime.sandbox.facilities import LAYERS, Facilities, supported
+from spade_runtime.sandbox.facilities import LAYERS, Facilities, require, supported
 from spade_runtime.sandbox.herd import Herd
-from spade_runtime.sandbox.nursery import Nursery, require
+from spade_runtime.sandbox.nursery import Nursery
 from spade_runtime.sandbox.opening import prepare, read_text
 from spade_runtime.sandbox.preload import NUMPY, PLAIN
 from spade_runtime.sandbox.programs import ProgramResult

@@ -14,8 +14,7 @@ import pytest
 from spade_runtime.commands.doctor import command
 from spade_runtime.errors import HostError, IsolationUnavailable
 from spade_runtime.sandbox import selfcheck
-from spade_runtime.sandbox.facilities import LAYERS, Facilities
-from spade_runtime.sandbox.nursery import require
+from spade_runtime.sandbox.facilities import LAYERS, Facilities, require
 from spade_runtime.sandbox.pool import SandboxPool
 
 
@@ -184,8 +183,8 @@ def test_a_broken_installation_is_told_apart_from_a_weak_machine(
     program = (
         "import sys\n"
         f"sys.path.insert(0, {str(repository)!r})\n"
-        "from spade_runtime.sandbox import nursery, pool\n"
-        "nursery._import_paths = lambda: ['/nowhere']\n"
+        "from spade_runtime.sandbox import launch, pool\n"
+        "launch._import_paths = lambda: ['/nowhere']\n"
         "try:\n    pool.SandboxPool()\nexcept Exception as e:\n    print(type(e).__name__, e)\n"
     )
     done = subprocess.run(
