@@ -253,7 +253,12 @@ class ChatTemplate:
 
     def _shows_tools(self) -> bool:
         """Whether the template says anything of tools; some leave them out without a word."""
-        tool = {"name": "probe_of_tools", "description": "", "parameters": {}}
+        argument = {"text": {"type": "string", "description": "any text"}}
+        tool = {
+            "name": "probe_of_tools",
+            "description": "Looks whether it is shown.",
+            "parameters": {"type": "object", "properties": argument, "required": ["text"]},
+        }
         try:
             text = self._apply([{"role": "user", "content": "x"}], [tool], True)
         except PolicyError:

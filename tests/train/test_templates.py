@@ -195,3 +195,17 @@ def test_a_template_without_system_or_tool_roles_gets_their_words_as_the_users(
     assert policy.decode(policy.encode_chat(messages)) == expected
     suffix = policy.extend_chat([{"role": "tool", "content": "42"}])
     assert "<|im_start|>user\n42<|im_end|>" in policy.decode(suffix)
+
+
+def test_a_template_that_reads_a_tools_arguments_counts_as_one_that_shows_tools(
+    make_tokenizer, make_model
+):
+    template = (
+        "{% for t in tools or [] %}<|im_start|>{{ t.function.name }}"
+        "({{ t.function.parameters.properties.keys() | join(', ') }})<|im_end|>{% endfor %}"
+        "{% for m in messages %}<|im_start|>{{ m['content'] }}<|im_end|>{% endfor %}"
+    )
+    tokenizer = make_tokenizer(template)
+    policy = HFPolicy(make_model(len(tokenizer)), tokenizer, name="short")
+    shown = policy.decode(policy.encode_chat([{"role": "user", "content": "x"}], tools=[TOOL]))
+    assert shown == "<|im_start|>find(q)<|im_end|><|im_start|>x<|im_end|>"
