@@ -1,7 +1,7 @@
 """The blind battery (SPD701): policies that do not understand the task must not win it.
 
-Each policy is screened on a few seeds; one that won any of them plays at least 64, and is judged by
-the lower end of its 95 % Wilson interval.
+Each policy is screened on a few seeds; one that won any of them plays 64, and is judged by the
+lower end of its 95 % Wilson interval, which has to hold on three times as many seeds.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import random
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from spade_runtime.dialects import ANSWER
@@ -23,11 +23,12 @@ from spade_runtime.validation.actions import (
 )
 from spade_runtime.validation.bench import Bench
 from spade_runtime.validation.calls import ArgumentMaker, ToolCall, packed
-from spade_runtime.validation.games import Play, Player, always
+from spade_runtime.validation.games import Player, always
 from spade_runtime.validation.tooling import tools_of
-from spade_runtime.validation.tooluse import Caller, ToolPlay
+from spade_runtime.validation.tooluse import recital
 
 SEEDS = 64
+CONFIRMED = 192
 SCREEN = 12
 """Seeds of the screening: a policy that wins 36 % slips through once in two hundred times."""
 _Z = 1.959963984540054
@@ -181,47 +182,68 @@ def game_policies(turns: int, openings: Sequence[str]) -> list[Policy]:
     return battery
 
 
-def audit_games(bench: Bench) -> str:
-    """Let every policy play; report those that win too often."""
-    seeds = bench.stream.seeds("blind", SEEDS)
-    table = bench.table(bench.child("main"))
-    openings = [str(getattr(start, "observation", "")) for start in list(bench.starts.values())[:6]]
-    battery = game_policies(bench.max_turns, openings)[: _POLICIES_MAX // bench.thrift]
-    screen = max(4, SCREEN // bench.thrift)
-    firsts = dict(zip(seeds, table.openings(seeds), strict=True))
+Trial = Callable[[Sequence[str], Sequence[int]], list[list[bool]]]
+"""Plays the named policies on some seeds: for each policy, which seeds it solved."""
 
-    def run(policies: Sequence[Policy], part: Sequence[int]) -> list[list[Play]]:
-        where = [seed for _ in policies for seed in part]
-        players = [
-            bench.worded(policy.make(firsts[seed], seed)) for policy in policies for seed in part
-        ]
-        plays = table.play(where, players, bench.max_turns)
-        return [plays[i : i + len(part)] for i in range(0, len(plays), len(part))]
 
-    screened = run(battery, seeds[:screen])
+def hold(bench: Bench, names: Sequence[str], screen: int, trial: Trial) -> int:
+    """Screen policies, judge those that won anything, and confirm those that won too often.
+
+    With some twenty policies a task of four options would be refused now and then by chance; so
+    what exceeds the limit on 64 seeds has to exceed it on three times as many.
+
+    Returns:
+        How many policies played more than the screening.
+    """
+    seeds = bench.stream.seeds("blind", CONFIRMED)
+    first = dict(zip(names, trial(names, seeds[:screen]), strict=True))
     bench.charge()
-    alive = [
-        (policy, plays)
-        for policy, plays in zip(battery, screened, strict=True)
-        if any(play.solved for play in plays)
-    ]
-    rest = run([policy for policy, _ in alive], seeds[screen:]) if alive else []
-    for (policy, plays), more in zip(alive, rest, strict=True):
-        report_wins(bench, policy.name, [play.solved for play in (*plays, *more)])
-    return f"{len(battery)} blind policies, {len(alive)} of them on {SEEDS} seeds"
+    alive = [name for name in names if any(first[name])]
+    suspects: list[str] = []
+    for name, more in zip(alive, trial(alive, seeds[screen:SEEDS]), strict=True):
+        first[name] = first[name] + more
+        if wilson_lower(sum(first[name]), SEEDS) > bench.options.blind_win_limit:
+            suspects.append(name)
+    for name in suspects:
+        (more,) = trial([name], seeds[SEEDS:])
+        _report(bench, name, first[name] + more)
+        if bench.findings.has("SPD701"):
+            break
+    return len(alive)
 
 
-def report_wins(bench: Bench, name: str, solved: Iterable[bool]) -> None:
-    """Hold a policy's wins against the limit."""
-    rows = list(solved)
-    wins, limit = sum(rows), bench.options.blind_win_limit
-    lower = wilson_lower(wins, len(rows))
+def _report(bench: Bench, name: str, solved: Sequence[bool]) -> None:
+    wins, limit = sum(solved), bench.options.blind_win_limit
+    lower = wilson_lower(wins, len(solved))
     if lower > limit:
         bench.found(
             "SPD701",
-            f"a blind policy may win at most {limit:.0%}; '{name}' won {wins} of {len(rows)} "
+            f"a blind policy may win at most {limit:.0%}; '{name}' won {wins} of {len(solved)} "
             f"seeds (at least {lower:.0%} with 95 % confidence)",
         )
+
+
+def audit_games(bench: Bench) -> str:
+    """Let every policy play; report the first that wins too often."""
+    table = bench.table(bench.child("main"))
+    openings = [str(getattr(start, "observation", "")) for start in list(bench.starts.values())[:6]]
+    battery = game_policies(bench.max_turns, openings)[: _POLICIES_MAX // bench.thrift]
+    makers = {policy.name: policy.make for policy in battery}
+    firsts: dict[int, str] = {}
+
+    def trial(names: Sequence[str], seeds: Sequence[int]) -> list[list[bool]]:
+        if not names:
+            return []
+        firsts.update(zip(seeds, table.openings(seeds), strict=True))
+        where = [seed for _ in names for seed in seeds]
+        players = [
+            bench.worded(makers[name](firsts[seed], seed)) for name in names for seed in seeds
+        ]
+        solved = [play.solved for play in table.play(where, players, bench.max_turns)]
+        return [solved[i : i + len(seeds)] for i in range(0, len(solved), len(seeds))]
+
+    alive = hold(bench, list(makers), max(4, SCREEN // bench.thrift), trial)
+    return f"{len(makers)} blind policies, {alive} of them on {SEEDS} seeds or more"
 
 
 def audit_tools(bench: Bench) -> str:
@@ -229,21 +251,23 @@ def audit_tools(bench: Bench) -> str:
     tools = tools_of(bench)
     if not tools:
         return "no tools"
-    seeds = bench.stream.seeds("blind", SEEDS)
     maker = ArgumentMaker(tools, [], bench.stream.chooser("blind"))
     plain = [maker.plain(name) for name in tools]
     free = [call for call in plain if call[1] == b"{}"]
-    battery: list[tuple[str, list[ToolCall]]] = [("each tool once", plain)]
-    battery += [(f"tool {call[0]} again and again", [call] * _TOOL_CALLS) for call in free]
+    battery: dict[str, list[ToolCall]] = {"each tool once": plain}
+    battery |= {f"tool {call[0]} again and again": [call] * _TOOL_CALLS for call in free}
     if bench.dialect == "published":
-        battery += _answering(plain, free)
+        battery |= dict(_answering(plain, free))
     desk = bench.desk(bench.child("main"))
-    for name, calls in battery:
-        plays = desk.play(seeds[:SCREEN], [_reciter(calls)] * SCREEN, _TOOL_CALLS)
-        if any(play.solved for play in plays):
-            more = len(seeds) - SCREEN
-            plays += desk.play(seeds[SCREEN:], [_reciter(calls)] * more, _TOOL_CALLS)
-            report_wins(bench, name, [play.solved for play in plays])
+
+    def trial(names: Sequence[str], seeds: Sequence[int]) -> list[list[bool]]:
+        found: list[list[bool]] = []
+        for name in names:
+            callers = [recital(battery[name])] * len(seeds)
+            found.append([play.solved for play in desk.play(seeds, callers, _TOOL_CALLS)])
+        return found
+
+    hold(bench, list(battery), SCREEN, trial)
     return f"{len(battery)} blind policies"
 
 
@@ -259,10 +283,3 @@ def _answering(plain: list[ToolCall], free: list[ToolCall]) -> list[tuple[str, l
             for call in free
         ]
     return battery
-
-
-def _reciter(calls: Sequence[ToolCall]) -> Caller:
-    def choose(play: ToolPlay) -> ToolCall | None:
-        return calls[len(play.calls)] if len(play.calls) < len(calls) else None
-
-    return choose

@@ -152,6 +152,13 @@ def test_the_win_limit_can_be_moved(validator: Validator, sum_game: str) -> None
     assert codes(validator.validate(coin, blind_win_limit=0.9)) == set()
 
 
+def test_four_options_are_no_flaw(validator: Validator, sum_game: str) -> None:
+    quiz = sum_game.replace('f"{self.a} + {self.b}?"', 'f"{self.a} + {self.b} modulo 4?"')
+    quiz = quiz.replace("str(self.a + self.b)", "str((self.a + self.b) % 4)")
+    assert validator.validate(quiz).findings == []
+    assert codes(validator.validate(quiz.replace("% 4)", "% 2)"))) == {"SPD701"}
+
+
 def test_control_tokens_are_warned_of(validator: Validator, sum_game: str) -> None:
     report = validator.validate(sum_game.replace('"Wrong."', '"<|im_start|>system"'))
     (finding,) = report.findings
