@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -111,8 +110,3 @@ def _dataset(pool: Pool, entries: Sequence[Entry], folder: Path) -> None:
     types |= dict.fromkeys(("win_rate", "regret", "regret_se"), "float64")
     features = datasets.Features({name: datasets.Value(kind) for name, kind in types.items()})
     datasets.Dataset.from_list(rows, features=features).save_to_disk(str(folder))
-
-
-def index_json(entries: Sequence[Entry]) -> str:
-    """Entries for machines."""
-    return json.dumps([entry._asdict() for entry in entries], indent=1)

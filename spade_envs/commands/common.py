@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from spade_envs.pool import Pool
+import msgspec
+
 from spade_runtime.errors import UsageError
 from spade_runtime.taxonomy import GAME_SKILLS, TOOL_SKILLS
 from spade_runtime.validation.text import visible
+
+if TYPE_CHECKING:
+    from spade_envs.pool import Pool
 
 
 def check_skill(skill: str | None) -> None:
@@ -40,6 +45,21 @@ def aligned(rows: Sequence[Sequence[object]], heads: Sequence[str]) -> str:
     return "\n".join(line(*row).rstrip() for row in zip(*columns, strict=True))
 
 
+def json_rows(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Rows as a JSON list of objects, one a line.
+
+    >>> print(json_rows(("way", "steps"), [("north", 1), ("up", 20)]))
+    [
+    {"way":"north","steps":1},
+    {"way":"up","steps":20}
+    ]
+    """
+    # Python's own encoder takes a third of a second for ten thousand rows.
+    encode = msgspec.json.Encoder().encode
+    lines = [encode(dict(zip(heads, row, strict=True))) for row in rows]
+    return "[\n" + b",\n".join(lines).decode() + "\n]" if lines else "[]"
+
+
 def _turned(rows: Sequence[Sequence[object]]) -> list[list[str]]:
     return [[str(cell) for cell in column] for column in zip(*rows, strict=True)]
 
@@ -65,6 +85,9 @@ def add_pool(parser: argparse.ArgumentParser) -> None:
 
 def chosen_pool(arguments: argparse.Namespace) -> Pool | None:
     """The pool that the option names, if it does."""
+    # Loads pydantic, which takes longer than a listing without a pool.
+    from spade_envs.pool import Pool
+
     return Pool(arguments.pool) if arguments.pool else None
 
 

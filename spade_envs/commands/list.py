@@ -7,8 +7,7 @@ import json
 from typing import Any
 
 from spade_envs import suite
-from spade_envs.commands.common import add_pool, aligned, check_skill, chosen_pool
-from spade_envs.pool_index import Query
+from spade_envs.commands.common import add_pool, aligned, check_skill, chosen_pool, json_rows
 from spade_runtime.cli import Command
 from spade_runtime.taxonomy import GAME_SKILLS, TOOL_SKILLS
 
@@ -24,12 +23,14 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _rows(arguments: argparse.Namespace) -> list[tuple[Any, ...]]:
     skill, kind = arguments.skill, arguments.kind
     if (pool := chosen_pool(arguments)) is not None:
+        from spade_envs.pool_index import Query
+
         query = Query(skill=skill, kind=kind)
         return pool.index.columns(query, "id", "kind", "skill", "max_turns", "title")
     return [
-        (spec.id, spec.kind, spec.skill, spec.max_turns, spec.title)
-        for spec in suite.specs().values()
-        if skill in (None, spec.skill) and kind in (None, spec.kind)
+        (row["id"], row["kind"], row["skill"], row["max_turns"], row["title"])
+        for row in suite.manifests().values()
+        if skill in (None, row["skill"]) and kind in (None, row["kind"])
     ]
 
 
@@ -42,7 +43,7 @@ def _run(arguments: argparse.Namespace) -> int:
     heads = ("id", "kind", "skill", "turns", "title")
     found = _rows(arguments)
     if arguments.json:
-        print(json.dumps([dict(zip(heads, row, strict=True)) for row in found], indent=1))
+        print(json_rows(heads, found))
     elif found:
         print(aligned(found, heads))
     else:

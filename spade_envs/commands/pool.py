@@ -8,10 +8,10 @@ from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 
-from spade_envs.commands.common import aligned, check_skill, positive
+from spade_envs.commands.common import aligned, check_skill, json_rows, positive
 from spade_envs.pool import Pool
-from spade_envs.pool_export import export_pool, index_json
-from spade_envs.pool_index import Query
+from spade_envs.pool_export import export_pool
+from spade_envs.pool_index import Entry, Query
 from spade_runtime.cli import Command
 from spade_runtime.errors import UsageError
 from spade_runtime.validation.text import visible
@@ -93,7 +93,7 @@ def _query(arguments: argparse.Namespace) -> Query:
 def _ls(arguments: argparse.Namespace) -> int:
     pool, query = Pool(arguments.pool), _query(arguments)
     if arguments.json:
-        print(index_json(pool.entries(query)))
+        print(json_rows(Entry._fields, pool.index.columns(query, *Entry._fields)))
         return 0
     found = pool.index.columns(
         query, "id", "skill", "max_turns", "plays", "win_rate", "regret", "title"

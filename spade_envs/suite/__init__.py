@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from spade_runtime.spec import EnvSpec
@@ -34,8 +34,15 @@ def specs() -> dict[str, EnvSpec]:
     """Manifest of each environment by class name, as `spade_envs.gallery` wrote them."""
     from spade_runtime.spec import EnvSpec  # `import spade_envs` reads names only, and stays quick
 
-    rows = json.loads((Path(__file__).parent / "index.json").read_bytes())
-    return {name: EnvSpec.model_validate(row) for name, row in rows.items()}
+    return {name: EnvSpec.model_validate(row) for name, row in manifests().items()}
+
+
+def manifests() -> dict[str, dict[str, Any]]:
+    """The same as plain JSON values: they ship with the package, and listings need no more."""
+    rows: dict[str, dict[str, Any]] = json.loads(
+        (Path(__file__).parent / "index.json").read_bytes()
+    )
+    return rows
 
 
 def _class_name(stem: str) -> str:
