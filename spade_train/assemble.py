@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from spade_runtime.spec import ValidationReport
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 # The embedded policy's answers; a validator and a rollout share the machine's processors.
 VALIDATIONS_AT_ONCE = 2
+GPU_MICRO_TOKENS = 32768
 
 
 @dataclass(slots=True)
@@ -104,10 +105,13 @@ def assembled(
     ledger = Ledger(parameters=agent.parameters)
     state = RunState(Memory(config.memory_capacity), _objective(config), ledger)
     settings = learner_settings(config)
+    on_processor = agent.model.device.type == "cpu"
+    if not on_processor:
+        settings = replace(settings, micro_tokens=GPU_MICRO_TOKENS)
     reference = reference_of(agent.model, settings)
     learner = TorchLearner(agent.model, settings, reference)
     with ExitStack() as stack:
-        if config.workers > 1 and agent.model.device.type == "cpu":
+        if config.workers > 1 and on_processor:
             crew = stack.enter_context(Crew(agent.model, reference, config.workers))
             agent.engine = learner.engine = crew
         writer = designer_policy(config, agent)
@@ -120,7 +124,7 @@ def assembled(
             designer=Designer(writer, judge, corpus, ledger, threads=VALIDATIONS_AT_ONCE),
             rollout=lambda now: _rollout(sandbox, player, now, ledger, "agent"),
             learner=learner,
-            configure=_configurer(config, learner, judge),
+            configure=_configurer(config, learner, judge, settings.micro_tokens),
             records=Records(folder, writer.name, warn),
             measure=lambda now, step: measure_heldout(
                 _rollout(sandbox, player, now, ledger, "heldout"), now, step
@@ -197,14 +201,14 @@ def _objective(config: RunConfig) -> Any:
 
 
 def _configurer(
-    config: RunConfig, learner: Any, judge: TrainingJudge
+    config: RunConfig, learner: Any, judge: TrainingJudge, micro_tokens: int
 ) -> Callable[[RunConfig], None]:
     """Return what hands a phase's numbers on; without phases there is nothing to hand on."""
     if not config.phases:
         return lambda _: None
 
     def configure(now: RunConfig) -> None:
-        learner.configure(learner_settings(now))
+        learner.configure(replace(learner_settings(now), micro_tokens=micro_tokens))
         judge.blind_win_limit = now.blind_win_limit
 
     return configure

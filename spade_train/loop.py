@@ -15,7 +15,7 @@ from spade_train import metrics
 from spade_train.config import RunConfig
 from spade_train.credit import agent_rows, designer_rows, take_in
 from spade_train.errors import Diverged, PolicyUnavailable
-from spade_train.learners.base import Learner, TrainBatch, TrainRow
+from spade_train.learners.base import ROLES, Learner, TrainBatch, TrainRow
 from spade_train.records import Records
 from spade_train.regeneration import Designer
 from spade_train.rollout import Group, Play, Rollout
@@ -176,8 +176,10 @@ def _update(run: Run, rows: Sequence[TrainRow], step: int) -> dict[str, Any]:
     run.watcher.phase("learning")
     news = run.learner.update(TrainBatch(rows, step))
     run.learner.sync()
-    for row in rows:
-        run.state.ledger.trained(row.role, len(row.ids))
+    for role in ROLES:
+        for key, passes in (("trained_tokens", 1), ("forward_tokens", 0)):
+            tokens = int(news.get(f"{key}/{role}") or 0)
+            run.state.ledger.trained(role, tokens, passes=passes, forwards=1 - passes)
     thrown = [v for k, v in news.items() if k.startswith("guards/skipped_updates") and v]
     run.failed_updates = run.failed_updates + 1 if thrown else 0
     if run.failed_updates >= PATIENCE:

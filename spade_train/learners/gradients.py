@@ -62,11 +62,20 @@ class LearnerSettings:
     seed: int = 0
 
 
+_SUMS = ("tokens", "read", "forwards", "loss", "kl", "clipped", "weight", "skipped")
+
+
 @dataclass(slots=True)
 class Tally:
-    """Sums over the trained tokens of one role."""
+    """Sums over the trained tokens of one role.
+
+    `tokens` counts sampled tokens, `read` whole rows that went forward and backward, and `forwards`
+    those that went forward once more (old and reference log-probabilities).
+    """
 
     tokens: int = 0
+    read: int = 0
+    forwards: int = 0
     loss: float = 0.0
     kl: float = 0.0
     clipped: float = 0.0
@@ -76,7 +85,7 @@ class Tally:
 
     def add(self, other: Tally) -> None:
         """Take another tally's sums in."""
-        for name in ("tokens", "loss", "kl", "clipped", "weight", "skipped"):
+        for name in _SUMS:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.norms += other.norms
 
@@ -171,9 +180,11 @@ class Gradients:
         if (beta := settings.kl_coefficient[role]) > 0:
             divergence = kl_k3(logp, self._reference_logprobs(rows, settings))
             losses = losses + beta * divergence
+            tally.forwards += sum(len(row.ids) for row in rows)
             tally.kl += float(divergence.detach().sum())
         loss = (losses * scale).sum()
         tally.tokens += len(logp)
+        tally.read += sum(len(row.ids) for row in rows)
         tally.loss += float(loss.detach())
         tally.clipped += float(is_clipped(ratio.detach(), advantage, **bounds).sum())
         tally.weight += float(weight.sum())

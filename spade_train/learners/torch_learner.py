@@ -96,6 +96,8 @@ class TorchLearner:
         values = self.engine.logprobs(later, self.settings) if later else []
         old = {id(row): value for row, value in zip(later, values, strict=True)}
         tallies = {role: Tally() for role in ROLES}
+        for row in later:
+            tallies[row.role].forwards += len(row.ids)
         for number, minibatch in enumerate(minibatches):
             self._step(minibatch, old if number else None, tallies)
         self.version += 1
@@ -237,7 +239,8 @@ def _metrics(tallies: Mapping[Role, Tally]) -> dict[str, float | None]:
         metrics[f"importance_weight_mean/{role}"] = tally.weight / tally.tokens
         metrics[f"grad_norm/{role}"] = float(np.mean(tally.norms)) if tally.norms else None
         metrics[f"guards/skipped_updates_{role}"] = tally.skipped
-        metrics[f"trained_tokens/{role}"] = tally.tokens
+        metrics[f"trained_tokens/{role}"] = tally.read
+        metrics[f"forward_tokens/{role}"] = tally.forwards
     if not metrics:  # every group was equal: counted by the loop, nothing to say here
         return metrics
     total = sum(tally.tokens for tally in tallies.values())

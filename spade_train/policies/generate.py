@@ -74,7 +74,9 @@ class Sampler:
         self.model = model
         # Sliding windows count positions of the cache, holes too: there lengths must not differ.
         self._equal_lengths = not GrowingCache(model.config).plain
-        forward = inspect.signature(type(model).forward).parameters
+        # Adapters wrap the model whose signature counts.
+        inner = model.get_base_model() if hasattr(model, "get_base_model") else model
+        forward = inspect.signature(type(inner).forward).parameters
         self._cache_argument = "cache" if "cache" in forward else "past_key_values"
 
     def generate(self, request: Request) -> list[Generation]:

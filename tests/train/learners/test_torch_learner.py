@@ -222,6 +222,19 @@ def test_a_short_last_minibatch_is_spread_over_the_others(small_policy):
     assert list(learner._minibatches(rows, step=4)) != parts
 
 
+def test_tokens_that_went_through_are_counted_for_the_ledger(small_policy):
+    rows = rows_of(small_policy, 8, Sampling(max_tokens=8), advantages=[1.0, -1.0] * 4)
+    rows += rows_of(small_policy, 4, Sampling(max_tokens=8), "designer", advantages=[0.0] * 4)
+    kl = {"agent": 0.0, "designer": 0.1}
+    settings = LearnerSettings(minibatch_episodes=6, kl_coefficient=kl)
+    metrics = TorchLearner(small_policy.model, settings).update(TrainBatch(rows))
+    read = {role: sum(len(r.ids) for r in rows if r.role == role) for role in ("agent", "designer")}
+    assert metrics["trained_tokens/agent"] == read["agent"]
+    assert metrics["trained_tokens/designer"] == read["designer"]
+    assert 0 < metrics["forward_tokens/agent"] < read["agent"]  # the second minibatch's old ones
+    assert metrics["forward_tokens/designer"] > read["designer"]  # those, and the reference's
+
+
 def test_nothing_to_train_on_changes_nothing(small_policy):
     learner = TorchLearner(small_policy.model, LearnerSettings())
     assert learner.update(TrainBatch([])) == {}
@@ -236,6 +249,7 @@ def test_lora_trains_the_adapters_and_keeps_the_base_as_reference(small_policy):
     base = copy.deepcopy(small_policy.model.state_dict())
     config = peft.LoraConfig(r=4, target_modules=["q_proj", "v_proj"], task_type="CAUSAL_LM")
     small_policy.model = peft.get_peft_model(small_policy.model, config).eval()
+    small_policy = small_policy.with_model(small_policy.model)
     settings = LearnerSettings(FAST, kl_coefficient={"agent": 0.1, "designer": 0.0})
     learner = TorchLearner(small_policy.model, settings)
     assert all("lora" in name for name in learner.parameters)
