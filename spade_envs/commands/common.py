@@ -85,10 +85,11 @@ def add_pool(parser: argparse.ArgumentParser) -> None:
 
 def chosen_pool(arguments: argparse.Namespace) -> Pool | None:
     """The pool that the option names, if it does."""
-    # Loads pydantic, which takes longer than a listing without a pool.
-    from spade_envs.pool import Pool
+    if not arguments.pool:
+        return None
+    from spade_envs.pool import Pool  # loads pydantic, which takes longer than a short listing
 
-    return Pool(arguments.pool) if arguments.pool else None
+    return Pool(arguments.pool)
 
 
 def seed_number(text: str) -> int:
