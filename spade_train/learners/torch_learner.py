@@ -107,14 +107,22 @@ class TorchLearner:
         """Nothing to hand over: the policy generates with the same weights."""
 
     def save(self, folder: Path) -> None:
-        """Write weights and optimisers."""
+        """Write weights and optimisers.
+
+        Raises:
+            OSError: they can't be written.
+        """
+        from safetensors import SafetensorError
         from safetensors.torch import save_file
 
         tensors = {name: p.detach().contiguous() for name, p in self.parameters.items()}
-        save_file(tensors, folder / "weights.safetensors")
         states = {name: optimizer.state_dict() for name, optimizer in self.optimizers.items()}
         state = {"version": self.version, "origin": self._origin, "optimizers": states}
-        torch.save(state, folder / "optimizer.pt")
+        try:
+            save_file(tensors, folder / "weights.safetensors")
+            torch.save(state, folder / "optimizer.pt")
+        except (SafetensorError, RuntimeError) as error:  # how both say that a disk is full
+            raise OSError(f"the weights can't be written: {error}") from error
 
     def load(self, folder: Path) -> None:
         """Take up what `save` wrote.

@@ -1,6 +1,8 @@
 """The loop in one process: real sandbox and validator, a small model that trains in both roles."""
 
 import json
+import resource
+import signal
 
 import pytest
 
@@ -189,3 +191,30 @@ def test_a_resume_from_other_weights_is_refused(forced, words, tmp_path):
     folder, _, _ = run(config, forced(), stop_after=1)
     with pytest.raises(CheckpointError, match="other weights"):
         run(config, forced(seed=5), folder=folder)
+
+
+def test_a_disk_that_is_too_full_for_a_checkpoint_is_reported_and_the_run_goes_on(
+    forced, words, tmp_path, lines
+):
+    """A limit on the size of files stands for the disk: logs fit under it, weights don't."""
+    config = resolve("tiny", overrides=words(tmp_path / "run", steps=2))
+    folder = RunFolder.create(tmp_path / "run", config)
+    warnings = []
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    with folder.locked(), assembled(config, folder, policy=forced(), warn=warnings.append) as parts:
+        parts.records.checkpoint(parts.state, parts.learner, config, force=True)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (90_000, limit[1]))
+        try:
+            assert train(parts)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+            signal.signal(signal.SIGXFSZ, handler)
+    assert "checkpoint of step 1 can't be written" in warnings[0]
+    assert "step 0 is the last one" in warnings[0]
+    assert [line["step"] for line in lines(folder.metrics)] == [0, 1, 2]
+    assert [p.name for p in folder.checkpoints.iterdir()] == ["step-000000"]
+    # What was not kept is done again: nothing is lost but time.
+    _, complete, _ = run(config, forced(), folder=folder)
+    assert complete
+    assert [line["step"] for line in lines(folder.metrics)] == [0, 1, 2]
