@@ -7,23 +7,21 @@ offers its own tools; a game offers one, `act`.
 
 from __future__ import annotations
 
-import inspect
-import keyword
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Literal, Union
+from typing import Any
 
+from spade_envs.adapters.trl_tools import method
 from spade_envs.catalogue import find, hint_of
 from spade_envs.pool import Pool
 from spade_envs.shared import shared_pool
 from spade_runtime.errors import UsageError
 from spade_runtime.messages import with_hint
 from spade_runtime.sandbox.session import EnvSession, StepResult
-from spade_runtime.spec import EnvSpec, IsolationLevel, ToolSpec
+from spade_runtime.spec import IsolationLevel, ToolSpec
 
 OVER = "The episode is over."
-_OWN = ("reset", "get_reward")
 _ACT = ToolSpec(
     name="act",
     description="Take your next action and see what comes of it.",
@@ -35,15 +33,6 @@ _ACT = ToolSpec(
         "required": ["action"],
     },
 )
-_TYPES: dict[str, Any] = {
-    "string": str,
-    "integer": int,
-    "number": float,
-    "boolean": bool,
-    "null": None,
-    "array": list,
-    "object": dict,
-}
 
 
 class Rollout:
@@ -143,7 +132,7 @@ def environment(
         raise UsageError(f"{name} has no hint; leave hinted out")
     with shared_pool(level).open(found.path) as session:
         spec = session.spec
-    methods = {tool.name: _method(tool, spec) for tool in spec.tools or [_ACT]}
+    methods = {tool.name: method(tool, spec.id) for tool in spec.tools or [_ACT]}
     own = {"_path": found.path, "_hint": hint, "_max_turns": max_turns, "_level": level}
     title = spec.id.partition("/")[2].rpartition("-v")[0].replace(".", "_")
     return type(f"{title}Env", (Rollout,), {"__doc__": spec.title, **own, **methods})
@@ -180,50 +169,3 @@ def rows(names: Iterable[str], seeds: Iterable[int], *, prompt: str = "") -> lis
         for name in names
         for seed in listed
     ]
-
-
-def _method(tool: ToolSpec, spec: EnvSpec) -> Callable[..., str]:
-    """A method with the signature and docstring from which transformers derives the schema."""
-    if tool.name in _OWN or tool.name.startswith("_"):
-        raise UsageError(f"{spec.id} has a tool {tool.name!r}, a name that TRL does not offer")
-
-    def method(self: Rollout, /, **arguments: Any) -> str:
-        return self._use(tool.name, arguments)
-
-    properties: dict[str, Any] = tool.parameters.get("properties", {})
-    wrong = [name for name in properties if not name.isidentifier() or keyword.iskeyword(name)]
-    if wrong:
-        raise UsageError(f"{spec.id}: the tool {tool.name!r} has an argument {wrong[0]!r}, no name")
-    required = tool.parameters.get("required", [])
-    hints = {name: _hint(schema) for name, schema in properties.items()}
-    named = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)]
-    for name, schema in properties.items():
-        default = inspect.Parameter.empty if name in required else schema.get("default")
-        kind = inspect.Parameter.KEYWORD_ONLY
-        named.append(inspect.Parameter(name, kind, default=default, annotation=hints[name]))
-    lines = [f"    {name}: {_line(schema)}" for name, schema in properties.items()]
-    said = " ".join(tool.description.split()) or tool.name
-    method.__name__ = method.__qualname__ = tool.name
-    method.__doc__ = "\n".join([said, "", "Args:", *lines]) if lines else said
-    method.__annotations__ = {**hints, "return": str}
-    method.__dict__["__signature__"] = inspect.Signature(named, return_annotation=str)
-    return method
-
-
-def _line(schema: dict[str, Any]) -> str:
-    return " ".join(str(schema.get("description", "")).split()) or "as its name says"
-
-
-def _hint(schema: dict[str, Any]) -> Any:
-    """The type hint that stands for a JSON schema."""
-    if "enum" in schema:
-        return Literal[tuple(schema["enum"])]
-    kinds = schema.get("anyOf") or schema.get("type")
-    if isinstance(kinds, list):
-        parts = [_hint(one if isinstance(one, dict) else {**schema, "type": one}) for one in kinds]
-        return Union[tuple(parts)]  # noqa: UP007 - the parts are known only now
-    if kinds == "array" and "items" in schema:
-        return list[_hint(schema["items"])]  # type: ignore[misc]
-    if kinds == "object" and isinstance(schema.get("additionalProperties"), dict):
-        return dict[str, _hint(schema["additionalProperties"])]  # type: ignore[misc]
-    return _TYPES.get(str(kinds), Any)
