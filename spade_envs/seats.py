@@ -166,6 +166,10 @@ class Table:
         self.calm = not resets and not gone
         return self._everyone if self.calm else Turn(self, resets, steps, gone, steps)
 
+    def failed(self, places: Sequence[int]) -> bool:
+        """Whether some of these environments' last resets brought no episode."""
+        return any(self.seats[place].failed for place in places)
+
     def moved(self, turn: Turn, moves: Moves) -> None:
         """Let the environments that were stepped take the results."""
         seats = self.seats

@@ -156,7 +156,7 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
         autoreset = self.autoreset_mode is AutoresetMode.NEXT_STEP
         turns = [table.turn(autoreset=autoreset) for table in tables]
         results = self._play(turns, actions)
-        lost = any(table.session.loss is not None for table in tables)
+        lost = [table for table in tables if table.session.loss is not None]
         if not lost and (moved := self._moved(turns, results)) is not None:
             return self._columns(turns, moved)
         outcomes = self._outcomes(turns, results)
@@ -210,14 +210,18 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
     def _moved(
         self, turns: list[Turn], results: list[Moves | list[StepResult] | None]
     ) -> list[tuple[Turn, Moves]] | None:
-        """The rounds of a step in which nothing went wrong, None of any other."""
-        if self.autoreset_mode is AutoresetMode.SAME_STEP:
-            return None
+        """The rounds of a step in which nothing went wrong, None of any other.
+
+        None too where an end asks for its own info and the next reset's, and of tools.
+        """
+        same_step = self.autoreset_mode is AutoresetMode.SAME_STEP
         moved: list[tuple[Turn, Moves]] = []
         for turn, result in zip(turns, results, strict=True):
-            if turn.gone or any(self._seats[place].failed for place in turn.resets):
+            if turn.gone or (turn.resets and turn.table.failed(turn.resets)):
                 return None
             if isinstance(result, Moves):
+                if result.ended and same_step:
+                    return None
                 moved.append((turn, result))
             elif result is not None or not turn.table.session.is_game:
                 return None

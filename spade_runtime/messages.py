@@ -17,7 +17,7 @@ Forms of a tool call that are read:
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from spade_runtime.authoring import boxed
@@ -88,6 +88,34 @@ def boxed_action(text: str) -> str:
     shown = visible(text)
     found = boxed(shown)
     return shown.strip() if found is None else found
+
+
+def game_actions(messages: Sequence[Any], dialect: str) -> list[str]:
+    r"""The actions of a group's messages, in the form that a class of this dialect parses.
+
+    Raises:
+        UsageError: a message is neither text nor an OpenAI message, or does not encode.
+
+    >>> game_actions([r"I go \boxed{left}", " up "], "contract")
+    ['left', 'up']
+    """
+    try:
+        whole = "\n".join(messages)
+    except TypeError:
+        pass  # not all of them are text
+    else:
+        # Looked through at once: most groups of short answers have nothing to take apart.
+        if whole.isascii() and "think>" not in whole and "\\boxed" not in whole:
+            return [message.strip() for message in messages]
+    return [_game_action(message, dialect) for message in messages]
+
+
+def _game_action(message: Any, dialect: str) -> str:
+    text = visible(message_text(message))
+    found = boxed(text)
+    if found is None:
+        return text.strip()
+    return found if dialect == "contract" else f"\\boxed{{{found}}}"
 
 
 def with_hint(observation: str, hint: str | None) -> str:

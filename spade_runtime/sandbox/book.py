@@ -182,9 +182,9 @@ class Book:
         terminated, info = step.terminated, step.info
         truncated = not terminated and (step.truncated or turn >= play.limit)
         play.over = terminated or truncated
-        solved = terminated and checks.is_solved(step, self.spec)
+        solved = terminated and checks.wins(step.reward, self.spec)
         info["spade"] = {"turn": turn, "solved": solved, "fault": None, "action": action}
-        return StepResult(step.observation, step.reward, terminated, truncated, info)
+        return _result((step.observation, step.reward, terminated, truncated, info))
 
     def results(
         self, slots: Sequence[int], raws: Sequence[Any], actions: list[str]

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple, TypeVar
 
 from spade_runtime import checks
 from spade_runtime.arguments import ArgumentChecker
-from spade_runtime.authoring import boxed
 from spade_runtime.errors import EnvFault, EnvViolation, EpisodeOver, HostError, UsageError
-from spade_runtime.messages import message_text, visible
+from spade_runtime.messages import game_actions, message_text
 from spade_runtime.sandbox.book import Book, Moves, ResetResult, StepResult
 from spade_runtime.sandbox.channel import RawChild
 from spade_runtime.sandbox.herd import Herd
@@ -145,7 +144,13 @@ class EnvSession:
             EpisodeOver: a slot's episode has ended, or none was begun.
             HostError: the machine is at fault.
         """
-        return self.run(self.stepping(messages, slots=slots))
+        if not self.is_game:
+            return self.run(self.stepping(messages, slots=slots))
+        # What `stepping` does, without a generator: one message takes a tenth less time.
+        chosen = self._playing(slots, messages, "messages")
+        actions = game_actions(messages, self.spec.dialect)
+        replies = self.ask(Ask("step", chosen, actions))
+        return self._book.results(chosen, replies, actions)
 
     def stepping(
         self, messages: Sequence[Any], *, slots: Sequence[int] | None = None
@@ -153,7 +158,7 @@ class EnvSession:
         """`step` as a talk."""
         chosen = self._playing(slots, messages, "messages")
         if self.is_game:
-            actions = self._actions(messages)
+            actions = game_actions(messages, self.spec.dialect)
             replies = yield Ask("step", chosen, actions)
             return self._book.results(chosen, replies, actions)
         rounds = [understood(one, self._checker, answers=self._answers) for one in messages]
@@ -166,7 +171,7 @@ class EnvSession:
         if not self.is_game:
             return (yield from self.stepping(messages, slots=slots))
         chosen = self._playing(slots, messages, "messages")
-        actions = self._actions(messages)
+        actions = game_actions(messages, self.spec.dialect)
         replies = yield Ask("step", chosen, actions)
         moves = self._book.moves(chosen, replies, actions)
         return self._book.results(chosen, replies, actions) if moves is None else moves
@@ -251,27 +256,6 @@ class EnvSession:
         """Close it."""
         self.close()
 
-    # --- games -------------------------------------------------------------------------------
-
-    def _actions(self, messages: Sequence[Any]) -> list[str]:
-        """The actions of messages, in the form that the class's dialect parses."""
-        try:
-            whole = "\n".join(messages)
-        except TypeError:
-            pass  # not all are text
-        else:
-            # Looked through at once: most groups of short answers have nothing to take apart.
-            if whole.isascii() and "think>" not in whole and "\\boxed" not in whole:
-                return [message.strip() for message in messages]
-        return [self._action(message) for message in messages]
-
-    def _action(self, message: Any) -> str:
-        text = visible(message_text(message))
-        found = boxed(text)
-        if found is None:
-            return text.strip()
-        return found if self.spec.dialect == "contract" else f"\\boxed{{{found}}}"
-
     # --- tool use ----------------------------------------------------------------------------
 
     def _step_tools(self, chosen: list[int], rounds: list[Round]) -> Talk[list[StepResult]]:
@@ -310,8 +294,9 @@ class EnvSession:
         try:
             child = self.child_for(ask)
             if ask.phase == "solution":
-                return list(child.solution(ask.slots))
-            return list(getattr(child, ask.phase)(ask.slots, ask.values))
+                return child.solution(ask.slots)
+            replies: list[Any] = getattr(child, ask.phase)(ask.slots, ask.values)
+            return replies
         except EnvFault as fault:
             return self.lost(ask, fault)
 

@@ -78,10 +78,25 @@ def same(left, right):
 
 
 @pytest.mark.parametrize("mode", [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP])
-def test_a_vector_is_what_gymnasiums_own_would_be(mode):
-    own = play(SyncVectorEnv([lambda: SpadeEnv(TALLY)] * 5, autoreset_mode=mode), 13)
+@pytest.mark.parametrize("source", [TALLY, TALLY.replace('{"count": len(self.words)}', "{}")])
+def test_a_vector_is_what_gymnasiums_own_would_be(mode, source):
+    own = play(SyncVectorEnv([lambda: SpadeEnv(source)] * 5, autoreset_mode=mode), 13)
     for per_child in (1, 2, 16):
-        same(play(tally(5, autoreset_mode=mode, per_child=per_child), 13), own)
+        ours = SpadeVectorEnv(5, source=source, autoreset_mode=mode, per_child=per_child)
+        same(play(ours, 13), own)
+
+
+def test_a_steps_arrays_are_the_callers_own(four):
+    four.reset(seed=1)
+    results = [four.step(["a"] * 4) for _ in range(2)]
+    assert results[0][4]["spade"]["_turn"].all()
+    assert results[0][4]["spade"]["turn"].tolist() == [1] * 4
+    for array in (*results[0][1:4], *results[0][4]["spade"].values(), results[0][4]["_spade"]):
+        array[:] = 0
+    rewards, infos = results[1][1], four.step(["b"] * 4)[4]["spade"]
+    assert rewards.tolist() == [0.25] * 4
+    assert (infos["turn"].tolist(), infos["action"].tolist()) == ([3] * 4, ["b"] * 4)
+    assert infos["_solved"].all() and infos["fault"].tolist() == [None] * 4
 
 
 def test_make_vec_takes_the_vector_of_ours():

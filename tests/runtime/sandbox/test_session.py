@@ -156,6 +156,23 @@ def test_raw_actions_bypass_the_extraction(game):
 
 
 @pytest.mark.parametrize(
+    "messages",
+    [
+        [" a ", "b\n", ""],
+        ["a", "so \\boxed{b}", "<think>x</think> c "],
+        ["a", {"role": "assistant", "content": " b "}, "Größe "],
+    ],
+)
+def test_a_message_is_read_the_same_alone_and_in_a_group(game, messages):
+    game.reset([1, 2, 3])
+    together = [result.info["spade"]["action"] for result in game.step(messages)]
+    game.reset([1, 2, 3])
+    alone = [game.step([one], slots=[slot])[0] for slot, one in enumerate(messages)]
+    assert together == [result.info["spade"]["action"] for result in alone]
+    assert together[0] == "a"
+
+
+@pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda s: s.reset([1]), "3 seeds are needed"),
