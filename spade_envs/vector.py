@@ -174,6 +174,11 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
             return None
         return tuple(printable(seat.observation) for seat in self._seats)
 
+    @property
+    def cpu_seconds(self) -> float:
+        """Processor time that the children have used."""
+        return sum(table.session.cpu_seconds for table in self._tables or ())
+
     def close_extras(self, **kwargs: Any) -> None:
         """End the children."""
         for table in self._tables or ():
