@@ -170,10 +170,11 @@ def containing(times: int) -> dict[str, Any]:
 def vectors(size: int, windows: int, seconds: float, quick: bool) -> dict[str, dict[str, float]]:
     """Environment steps a second, all stepped in turn, and processor time of each."""
     made: dict[str, Any] = {
-        "SpadeVectorEnv": SpadeVectorEnv(size, source=SOURCE, per_child=min(32, max(size // 2, 1))),
-        "SpadeVectorEnv, one child": SpadeVectorEnv(size, source=SOURCE, per_child=size),
+        "SpadeVectorEnv": SpadeVectorEnv(size, source=SOURCE),
         "SyncVectorEnv (no isolation)": SyncVectorEnv([Walk] * size),
     }
+    if size > 32:
+        made["SpadeVectorEnv, one child"] = SpadeVectorEnv(size, source=SOURCE, per_child=size)
     if size <= ASYNC_MAX or not quick:
         made["AsyncVectorEnv (no isolation)"] = AsyncVectorEnv([Walk] * size, shared_memory=False)
         made["AsyncVectorEnv, the same infos"] = AsyncVectorEnv(
