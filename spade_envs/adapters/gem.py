@@ -20,7 +20,7 @@ from spade_runtime.sandbox.session import SEED_END, EnvSession
 from spade_runtime.spec import IsolationLevel
 
 try:
-    from gem.core import Env  # type: ignore[import-not-found,unused-ignore]
+    from gem.core import Env  # type: ignore[import,unused-ignore]
 except ImportError as missing:
     raise lacking(missing, "gem-llm", "an environment in GEM's form") from missing
 

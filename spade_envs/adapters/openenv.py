@@ -22,13 +22,13 @@ from spade_runtime.messages import with_hint
 from spade_runtime.sandbox.session import EnvSession, ResetResult, StepResult
 
 try:
-    from openenv.core.env_server.http_server import (  # type: ignore[import-not-found,unused-ignore]
+    from openenv.core.env_server.http_server import (  # type: ignore[import,unused-ignore]
         create_app,
     )
-    from openenv.core.env_server.interfaces import (  # type: ignore[import-not-found,unused-ignore]
+    from openenv.core.env_server.interfaces import (  # type: ignore[import,unused-ignore]
         Environment,
     )
-    from openenv.core.env_server.types import (  # type: ignore[import-not-found,unused-ignore]
+    from openenv.core.env_server.types import (  # type: ignore[import,unused-ignore]
         Action,
         EnvironmentMetadata,
         Observation,

@@ -22,7 +22,7 @@ from spade_runtime.messages import with_hint
 from spade_runtime.sandbox.session import EnvSession, StepResult
 
 try:
-    import verifiers.v1 as vf  # type: ignore[import-not-found,unused-ignore]
+    import verifiers.v1 as vf  # type: ignore[import,unused-ignore]
 except ImportError as missing:
     raise lacking(missing, "verifiers", "playing a pool in verifiers") from missing
 

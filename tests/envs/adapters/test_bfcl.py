@@ -19,12 +19,6 @@ needs_bfcl = pytest.mark.skipif(not HERE, reason="bfcl-eval is not installed")
 ODD = {"multi_turn_base_173", "multi_turn_long_context_173"}
 
 
-@pytest.mark.skipif(HERE, reason="bfcl-eval is installed")
-def test_a_missing_package_is_named() -> None:
-    with pytest.raises(UsageError, match="pip install bfcl-eval"):
-        bfcl.BfclEnv(["TicketAPI"])
-
-
 def test_schemas_and_results_are_translated() -> None:
     given = {
         "type": "dict",

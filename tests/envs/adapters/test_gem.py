@@ -18,14 +18,6 @@ needs_gem = pytest.mark.skipif(
 GUESS = "game:GuessTheNumber-v0-easy"
 
 
-@pytest.mark.skipif(importlib.util.find_spec("gem") is not None, reason="gem-llm is installed")
-@pytest.mark.parametrize("module", ["gem", "gem_sources"])
-def test_a_missing_package_is_named(module: str) -> None:
-    with pytest.raises(UsageError, match="pip install gem-llm"):
-        found = importlib.import_module(f"spade_envs.adapters.{module}")
-        found.source_of(GUESS)
-
-
 def solved(name: str, seed: int) -> list[Any]:
     with SandboxPool() as pool, pool.open(suite.paths()[name]) as session:
         session.reset([seed])

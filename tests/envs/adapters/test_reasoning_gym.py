@@ -17,12 +17,6 @@ needs_reasoning_gym = pytest.mark.skipif(not HERE, reason="the extra eval is not
 SOME = ["basic_arithmetic", "chain_sum", "countdown", "leg_counting", "maze", "sudoku"]
 
 
-@pytest.mark.skipif(HERE, reason="reasoning-gym is installed")
-def test_a_missing_package_is_named() -> None:
-    with pytest.raises(UsageError, match="pip install reasoning-gym"):
-        adapter.datasets()
-
-
 @needs_reasoning_gym
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("name", SOME)
