@@ -1,12 +1,12 @@
 """Rollouts of the embedded policy: time outside the policy, and plays a second beside a plain loop.
 
-    python benchmarks/rollout.py [--model DIR] [--environments 24] [--plays 24] [--json FILE]
+    python benchmarks/rollout.py [--model DIR] [--plays 12] [--workers 1] [--json FILE] [--quick]
 
 Three figures. `overhead` is the time of a rollout outside calls of the policy, as a share of the
 time inside them: by the wall clock, and by this process's processor time, which other load on the
 machine does not stretch. `episodes_per_second` is measured for the rollout engine and, in the same
-run, for a plain loop that plays one episode after the other. `profile` names where this process's
-time outside the policy goes.
+run, for a plain loop that plays one episode after the other. `profile`, of a pass of its own, names
+where this process's time outside the policy goes.
 """
 
 from __future__ import annotations
@@ -146,9 +146,11 @@ def main() -> int:
     parser.add_argument("--plays", type=int, default=12, help="of each arm of each environment")
     parser.add_argument("--sequential", type=int, default=96, help="episodes of the plain loop")
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("--profile", action="store_true", help="slows what it measures")
+    parser.add_argument("--quick", action="store_true", help="few plays: a smoke test")
     parser.add_argument("--json", type=Path, metavar="FILE")
     arguments = parser.parse_args()
+    if arguments.quick:
+        arguments.environments, arguments.plays, arguments.sequential = 6, 4, 8
 
     from spade_runtime.sandbox import SandboxPool
     from spade_train import tiny
@@ -162,8 +164,10 @@ def main() -> int:
         policy.engine = crew
         found = {
             "workers": arguments.workers,
-            "concurrent": concurrent(sandbox, policy, groups, arguments.profile),
+            "concurrent": concurrent(sandbox, policy, groups, profile=False),
         }
+        profiled = concurrent(sandbox, policy, groups, profile=True)
+        found["profile"] = profiled["profile"]
         policy.engine = alone
         found["sequential"] = sequential(sandbox, policy, groups, arguments.sequential)
     ratio = found["concurrent"]["episodes_per_second"] / found["sequential"]["episodes_per_second"]
