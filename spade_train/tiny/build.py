@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 HINTED_PLAYS, FREE_PLAYS = 8, 3
 RIGHT = 0.97
+DRILL_ROUNDS = 3
 GAMES = [family for family in FAMILIES if family.kind == "game"]
 WITHOUT_DOCUMENT = 0.15
 
@@ -65,7 +66,7 @@ class Script:
     """Scripted play, one list of samples an environment.
 
     Attributes:
-        easy: hinted answers to single questions, all right, with the nearest rules only.
+        easy: hinted play of few rounds, all right, with the nearest rules only.
         drills: the same with all rules.
         plays: whole episodes of mixed quality.
     """
@@ -87,7 +88,9 @@ def scripted_chats(pool: Opener, environments: int, seed: int, progress: Progres
             random_design(rng, rng.choice(GAMES) if drill else None), rng, stage is script.easy
         )
         if drill:
-            design = replace(design, rounds=1)
+            # Several rounds: with one, the rule stands at a fixed distance from the answer, and
+            # that place is learned instead of the rule.
+            design = replace(design, rounds=rng.randint(1, DRILL_ROUNDS)).within()
         with pool.open(source(design), instances=HINTED_PLAYS) as session:
             stage.append(_plays(session, hint(design, rng), rng, derive(seed, number), drill))
         progress("scripted play", number + 1, environments, "environments")

@@ -39,9 +39,9 @@ class Recipe:
     Attributes:
         steps: optimiser steps. Many small ones: the use of hints breaks through after some
             hundred, at any batch size.
-        easy_steps: of these, the first ones, which see hinted answers to single questions with
-            the two nearest rules. With all rules from the start nothing is learned for long.
-        drill_steps: up to this one, single questions with all rules, and some of all else.
+        easy_steps: of these, the first ones, which see hinted play of few rounds with the two
+            nearest rules. With all rules from the start nothing is learned for long.
+        drill_steps: up to this one, the same with all rules, and some of all else.
         learning_rate: its peak; a rise in each stage, over it half a cosine down to a twentieth.
         drills: drills of an easy step; three quarters of them later, beside a third of the rest.
         designs: design samples of a step.
@@ -51,12 +51,12 @@ class Recipe:
         seed: of data, initialisation and order.
     """
 
-    steps: int = 1800
-    easy_steps: int = 350
-    drill_steps: int = 900
-    learning_rate: float = 2e-3
+    steps: int = 2600
+    easy_steps: int = 550
+    drill_steps: int = 1050
+    learning_rate: float = 3e-3
     drills: int = 40
-    designs: int = 6
+    designs: int = 8
     hints: int = 3
     plays: int = 26
     micro_tokens: int = 4000
