@@ -20,6 +20,10 @@ from spade_runtime.errors import SpadeError, UsageError
 
 GROUP = "spade.commands"
 
+# Packages that an extra other than `train` brings.
+EXTRAS = {"jinja2": "report", "sklearn": "report", "sentence_transformers": "report"}
+OWN = ("spade_runtime", "spade_envs", "spade_train")
+
 SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
         "check",
@@ -101,18 +105,22 @@ def _overview(installed: dict[str, EntryPoint]) -> str:
     return "\n".join(lines)
 
 
+def _absent(command: str, package: str) -> UsageError:
+    """Return the error about a package of an extra that is not installed."""
+    extra = EXTRAS.get(package.partition(".")[0], "train")
+    return UsageError(
+        f"`spade {command}` needs the package {package!r}, which the plain installation leaves "
+        f"out; install its extra: pip install 'spade-envs[{extra}]', or in a checkout: "
+        f"pip install '.[{extra}]'"
+    )
+
+
 def _load(name: str, installed: dict[str, EntryPoint]) -> Command:
     if name not in installed:
         near = get_close_matches(name, installed, n=1)
         hint = f"did you mean {near[0]!r}?" if near else "`spade --help` lists the commands"
         raise UsageError(f"there is no command {name!r}; {hint}")
-    try:
-        command = installed[name].load()
-    except ModuleNotFoundError as missing:
-        raise UsageError(
-            f"`spade {name}` needs the package {missing.name!r}, which is not installed; "
-            f"install the extra that has it, for example: pip install 'spade-envs[train,report]'"
-        ) from missing
+    command = installed[name].load()
     if not isinstance(command, Command):
         raise UsageError(f"the entry point of {name!r} is no spade command: {command!r}")
     return command
@@ -129,6 +137,30 @@ def _parser(command: Command) -> argparse.ArgumentParser:
     return parser
 
 
+def _dispatch(arguments: Sequence[str]) -> int:
+    installed = _installed()
+    if not arguments or arguments[0] in ("-h", "--help", "help"):
+        print(_overview(installed))
+        return 0
+    if arguments[0] in ("-V", "--version"):
+        print(f"spade {__version__}")
+        return 0
+    try:
+        command = _load(arguments[0], installed)
+        return command.run(_parser(command).parse_args(arguments[1:]))
+    except ModuleNotFoundError as missing:
+        # A module of our own that is not there is a bug, and shows itself as one.
+        if missing.name is None or missing.name.partition(".")[0] in OWN:
+            raise
+        raise _absent(arguments[0], missing.name) from missing
+
+
+def _silence_stdout() -> None:
+    """Point stdout at nothing, so that the interpreter's last flush can't fail."""
+    if sys.stdout is not None:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program.
 
@@ -139,15 +171,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
     try:
-        installed = _installed()
-        if not arguments or arguments[0] in ("-h", "--help", "help"):
-            print(_overview(installed))
-            return 0
-        if arguments[0] in ("-V", "--version"):
-            print(f"spade {__version__}")
-            return 0
-        command = _load(arguments[0], installed)
-        return command.run(_parser(command).parse_args(arguments[1:]))
+        code = _dispatch(arguments)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        return code
     except SpadeError as error:
         if debug:
             traceback.print_exc()
@@ -157,8 +184,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         print("spade: stopped", file=sys.stderr)
         return 130
     except BrokenPipeError:
-        # The reader of a pipe left; point stdout at nothing so that the exit flush stays quiet.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # The reader of a pipe left, which is no error of ours.
+        _silence_stdout()
+        return 1
+    except OSError as error:
+        if debug:
+            traceback.print_exc()
+        # A full disk fails again in the last flush.
+        _silence_stdout()
+        where = error.filename if error.filename is not None else "the output"
+        print(
+            f"spade: error: {where}: {error.strerror or error}; make room or give permission, "
+            f"and try again (--debug shows where it happened)",
+            file=sys.stderr,
+        )
         return 1
 
 
