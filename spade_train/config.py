@@ -40,6 +40,14 @@ def _none_word(value: Any) -> Any:
     return "none" if value is None else value
 
 
+def _one_or_more(value: Any) -> Any:
+    return (value,) if isinstance(value, str) and value else value
+
+
+# A single name stands for a list of one: `corpus=docs.jsonl`.
+Names = Annotated[tuple[str, ...], BeforeValidator(_one_or_more)]
+
+
 class RunConfig(BaseModel):
     """Everything that decides a run, besides the code.
 
@@ -112,13 +120,13 @@ class RunConfig(BaseModel):
     regenerate_every: Count
     designer_delay: Count
     skills_per_regeneration: Count
-    skills: tuple[str, ...] = ()
+    skills: Names = ()
     memory_capacity: Count
     exemplars: int = Field(2, ge=0)
     counterexamples: int = Field(2, ge=0)
     use_memory: bool = True
     use_corpus: bool = True
-    corpus: tuple[str, ...] = ("builtin",)
+    corpus: Names = ("builtin",)
     corpus_max_words: Count
     difficulty: Literal["easy", "medium", "hard"]
     prompt_style: Literal["full", "compact"] = "full"

@@ -149,7 +149,7 @@ def _serve(connection: Connection, model: Any, reference: Any) -> None:
     while True:
         try:
             what, arguments = connection.recv()
-        except EOFError:
+        except (EOFError, OSError):
             return
         try:
             if what == "generate":
@@ -162,10 +162,14 @@ def _serve(connection: Connection, model: Any, reference: Any) -> None:
                     room = [_shared(part) for part in gradient]
                 torch._foreach_copy_(room, gradient)
                 value = (room, tally)
+            reply = (True, value)
         except Exception as error:  # the parent raises it, with its own words
-            connection.send((False, f"{type(error).__name__}: {error}"))
-        else:
-            connection.send((True, value))
+            reply = (False, f"{type(error).__name__}: {error}")
+        try:
+            connection.send(reply)
+        except OSError:
+            # The parent was stopped while this was being worked out: nobody waits for it.
+            return
 
 
 def _shared(like: torch.Tensor) -> torch.Tensor:

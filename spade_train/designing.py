@@ -9,7 +9,7 @@ from rich.progress import Progress
 
 from spade_train.config import RunConfig
 from spade_train.run_folder import RunFolder
-from spade_train.running import gone_unless, quiet_threads
+from spade_train.running import gone_unless, quiet_threads, refuse_unreadable
 from spade_train.tries import Regeneration, Try
 
 
@@ -27,6 +27,8 @@ def design(config: RunConfig, out: Path | None = None) -> tuple[RunFolder, Regen
     from spade_train.assemble import assembled
 
     path = out or _free_folder()
+    RunFolder.refuse_taken(path)
+    refuse_unreadable(config, measures=False)
     config = config.model_copy(update={"run_dir": str(path)})
     folder = RunFolder.create(path, config)
     console = Console(stderr=True)

@@ -82,10 +82,26 @@ def _of_folder(folder: Path) -> list[Measured]:
 
     found = []
     for path in sorted(folder.glob("*.py")):
-        source = path.read_text(encoding="utf-8")
+        source = _text(path)
         hint = path.with_suffix(".hint.txt")
-        text = hint.read_text(encoding="utf-8").strip() if hint.is_file() else None
-        found.append(Measured(path.stem, read(source).kind or "game", source, text))
+        text = _text(hint).strip() if hint.is_file() else None
+        try:
+            kind = read(source).kind or "game"
+        except SyntaxError as error:
+            raise UsageError(
+                f"the held-out file {path} is no Python (line {error.lineno}: {error.msg}); "
+                f"`spade validate {folder}` tells more"
+            ) from None
+        found.append(Measured(path.stem, kind, source, text))
     if not found:
         raise UsageError(f"{folder} holds no environments (*.py) to measure on")
     return found
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(
+            f"the held-out file {path} can't be read: {error}; mend it or take it out of the folder"
+        ) from None

@@ -12,6 +12,7 @@ import fcntl
 import json
 import os
 import re
+import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -49,19 +50,46 @@ class RunFolder:
         Raises:
             UsageError: something is there already, or the folder can't be made.
         """
-        if path.exists() and not (path.is_dir() and not any(path.iterdir())):
-            raise UsageError(
-                f"{path} exists already; go on with it by `spade resume {path}`, or name another "
-                f"folder by run_dir=FOLDER"
-            )
+        cls.refuse_taken(path)
         folder = cls(path)
-        with writing(path):
+        try:
             for part in (folder.episodes, folder.checkpoints):
                 part.mkdir(parents=True, exist_ok=True)
             folder.config_path.write_text(config.to_yaml(), encoding="utf-8")
             for log in LOGS:
                 (path / log).touch()
+        except OSError as error:
+            shutil.rmtree(path, ignore_errors=True)
+            raise UsageError(
+                f"the run folder {path} can't be made: {error.strerror or error}; free space, "
+                f"permit it, or name another folder"
+            ) from error
         return folder
+
+    @classmethod
+    def refuse_taken(cls, path: Path) -> None:
+        """Refuse a path where something is already; an empty folder will do.
+
+        Raises:
+            UsageError: something is there, or nobody can tell.
+        """
+        try:
+            taken = path.exists() and not (path.is_dir() and not any(path.iterdir()))
+        except OSError as error:
+            raise UsageError(
+                f"the run folder {path} can't be looked into: {error.strerror or error}; permit "
+                f"it, or name another folder"
+            ) from error
+        if taken and (path / "config.yaml").is_file():
+            raise UsageError(
+                f"{path} exists already; go on with it by `spade resume {path}`, or name another "
+                f"folder (run_dir=FOLDER; of `spade design` --out FOLDER)"
+            )
+        if taken:
+            raise UsageError(
+                f"{path} exists already and is no run; name another folder (run_dir=FOLDER; of "
+                f"`spade design` --out FOLDER)"
+            )
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:

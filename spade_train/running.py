@@ -9,7 +9,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from spade_runtime.errors import UsageError
 from spade_train.config import RunConfig, load
+from spade_train.corpus import Corpus
+from spade_train.heldout import heldout_environments
 from spade_train.run_folder import RunFolder
 
 STOPPED = 130
@@ -22,9 +25,11 @@ def begin(config: RunConfig) -> int:
         The exit code: 0 at the end, 130 where it was stopped.
 
     Raises:
-        UsageError: the folder exists already.
+        UsageError: the folder exists already, or an input can't be read.
     """
     path = Path(config.run_dir) if config.run_dir else _free_folder(config)
+    RunFolder.refuse_taken(path)
+    refuse_unreadable(config)
     config = config.model_copy(update={"run_dir": str(path)})
     folder = RunFolder.create(path, config)
     with gone_unless(lambda: any(folder.checkpoints.glob("step-*")), folder):
@@ -74,6 +79,27 @@ def _run(folder: RunFolder, config: RunConfig, *, resumed: bool) -> int:
         return STOPPED
     _conclude(folder)
     return 0
+
+
+def refuse_unreadable(config: RunConfig, *, measures: bool = True) -> None:
+    """Look at everything that a run will read later, before anything of it is written.
+
+    Args:
+        config: of the run.
+        measures: whether the held-out environments will be played.
+
+    Raises:
+        UsageError: the model's folder, the corpus or the held-out environments can't be read.
+    """
+    if config.model.startswith(("/", ".", "~")) and not Path(config.model).is_dir():
+        raise UsageError(
+            f"there is no model folder {config.model!r}; name a folder that holds config.json, the "
+            f"weights and the tokenizer, a hub's OWNER/NAME, or tiny"
+        )
+    if config.use_corpus:
+        Corpus.open(config.corpus, max_words=config.corpus_max_words)
+    if measures and config.heldout_every:
+        heldout_environments(config)
 
 
 @contextmanager

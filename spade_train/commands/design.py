@@ -21,15 +21,16 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     from spade_runtime.errors import UsageError
+    from spade_train.config import build
     from spade_train.presets import resolve
 
     if arguments.n < 1:
         raise UsageError(f"--n is at least 1, not {arguments.n}")
-    config = resolve(
-        arguments.preset,
-        file=arguments.config,
-        overrides=[*arguments.overrides, f"environments={arguments.n}"],
-    )
+    config = resolve(arguments.preset, file=arguments.config, overrides=arguments.overrides)
+    # Fewer environments than the preset's skills: as many skills as there are slots.
+    skills = min(config.skills_per_regeneration, arguments.n)
+    asked = {"environments": arguments.n, "skills_per_regeneration": skills}
+    config = build({**config.model_dump(), **asked})
     from spade_train.designing import design
 
     folder, made = design(config, arguments.out)
