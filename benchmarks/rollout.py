@@ -44,7 +44,7 @@ class Clocked:
 
 def groups_of(environments: int, plays: int) -> list[Any]:
     """Held-out environments of the embedded policy, without and with their hints."""
-    from spade_train.rollout import Group
+    from spade_train.plays import Group
     from spade_train.seeds import environment_seeds
     from spade_train.tiny.heldout import environments as heldout
 

@@ -9,9 +9,9 @@ from spade_train import metrics
 from spade_train.advantages import agent_advantages, designer_advantages, is_equal
 from spade_train.config import RunConfig
 from spade_train.learners.base import TrainRow
+from spade_train.plays import Play
 from spade_train.population import Design
 from spade_train.rewards import SeedReturn
-from spade_train.rollout import Play
 from spade_train.state import RunState
 
 

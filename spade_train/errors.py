@@ -9,8 +9,8 @@ from spade_runtime.errors import SpadeError, UsageError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from spade_train.plays import Play
     from spade_train.policies.base import Generation
-    from spade_train.rollout import Play
 
 
 class PolicyError(SpadeError):

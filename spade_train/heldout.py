@@ -9,8 +9,9 @@ from typing import Any
 from spade_runtime.errors import UsageError
 from spade_runtime.spec import Kind
 from spade_train.config import RunConfig
+from spade_train.plays import Group
 from spade_train.population import mean_and_error
-from spade_train.rollout import Group, Rollout
+from spade_train.rollout import Rollout
 from spade_train.seeds import environment_seeds
 
 

@@ -16,9 +16,10 @@ from spade_train.config import RunConfig
 from spade_train.credit import agent_rows, designer_rows, take_in
 from spade_train.errors import Diverged, PolicyUnavailable
 from spade_train.learners.base import ROLES, Learner, TrainBatch, TrainRow
+from spade_train.plays import Group, Play
 from spade_train.records import Records
 from spade_train.regeneration import Designer
-from spade_train.rollout import Group, Play, Rollout
+from spade_train.rollout import Rollout
 from spade_train.seeds import environment_seeds
 from spade_train.state import RunState
 

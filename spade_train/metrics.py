@@ -8,8 +8,8 @@ from typing import Any
 
 from spade_train.analysis import BAND, in_band
 from spade_train.config import RunConfig
+from spade_train.plays import Play
 from spade_train.population import Design, mean_and_error
-from spade_train.rollout import Play
 from spade_train.tries import Regeneration
 
 # Keys that a line always has; null where the step has nothing to say.

@@ -12,8 +12,8 @@ from spade_runtime import __version__
 from spade_runtime.spec import EnvSpec, Provenance, ValidationReport, ValidationSummary
 from spade_train.config import RunConfig
 from spade_train.learners.base import Learner
+from spade_train.plays import Play
 from spade_train.population import Design
-from spade_train.rollout import Play
 from spade_train.run_folder import RunFolder
 from spade_train.state import Checkpoints, RunState
 from spade_train.tries import Regeneration

@@ -8,10 +8,10 @@ from spade_train.credit import agent_rows, designer_rows, take_in
 from spade_train.ledger import Ledger
 from spade_train.memory import Memory
 from spade_train.objectives import make_objective
+from spade_train.plays import Group, Play
 from spade_train.population import Design
 from spade_train.presets import resolve
 from spade_train.rewards import SeedReturn
-from spade_train.rollout import Group, Play
 from spade_train.state import RunState
 from spade_train.tokens import Conversation
 

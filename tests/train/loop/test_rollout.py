@@ -4,9 +4,10 @@ import pytest
 
 from spade_train.errors import PolicyUnavailable
 from spade_train.ledger import Ledger
+from spade_train.plays import Group
 from spade_train.policies.base import Sampling
 from spade_train.policies.scripted import ScriptedPolicy, fixed, solution
-from spade_train.rollout import Group, Rollout, RolloutSettings, split_results
+from spade_train.rollout import Rollout, RolloutSettings, split_results
 
 pytestmark = pytest.mark.usefixtures("isolation")
 

@@ -21,11 +21,12 @@ from spade_train.learners.base import TrainBatch, TrainRow  # noqa: E402
 from spade_train.learners.torch_learner import LearnerSettings, TorchLearner  # noqa: E402
 from spade_train.ledger import Ledger  # noqa: E402
 from spade_train.memory import Memory  # noqa: E402
+from spade_train.plays import Group  # noqa: E402
 from spade_train.policies.base import Sampling  # noqa: E402
 from spade_train.policies.hf import HFPolicy  # noqa: E402
 from spade_train.presets import resolve  # noqa: E402
 from spade_train.regeneration import Designer  # noqa: E402
-from spade_train.rollout import Group, Rollout, RolloutSettings  # noqa: E402
+from spade_train.rollout import Rollout, RolloutSettings  # noqa: E402
 
 pytestmark = [pytest.mark.optin, pytest.mark.slow, pytest.mark.usefixtures("isolation")]
 
