@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -78,9 +78,8 @@ class Importer:
         if (folder / MARKER).is_file():
             yield from self._other_pool(Pool(folder))
             return
+        refuse_empty(folder)
         sources = sorted(_sources(folder))
-        if not sources:
-            raise UsageError(f"{folder} holds no Python files; name the folder of the sources")
         sums = read_checksums(folder)
         for path in sources:
             yield self._file(path, sums.get(path.relative_to(folder).as_posix()))
@@ -180,7 +179,17 @@ def _read(path: Path) -> str:
         raise UsageError(f"can't read {path}: {error}") from error
 
 
-def _sources(folder: Path) -> Iterable[Path]:
+def refuse_empty(folder: Path) -> None:
+    """Refuse a folder without sources, before a pool is made for them.
+
+    Raises:
+        UsageError: there is nothing in it to import.
+    """
+    if not (folder / MARKER).is_file() and not any(_sources(folder)):
+        raise UsageError(f"{folder} holds no Python files; name the folder of the sources")
+
+
+def _sources(folder: Path) -> Iterator[Path]:
     for path in folder.rglob("*.py"):
         parts = path.relative_to(folder).parts
         hidden = any(part.startswith((".", "__")) for part in parts)

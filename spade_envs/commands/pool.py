@@ -115,7 +115,7 @@ def _ls(arguments: argparse.Namespace) -> int:
 
 
 def _import(arguments: argparse.Namespace) -> int:
-    from spade_envs.pool_import import Importer
+    from spade_envs.pool_import import Importer, refuse_empty
     from spade_runtime.sandbox import SandboxPool
     from spade_runtime.validation import Validator
 
@@ -123,6 +123,7 @@ def _import(arguments: argparse.Namespace) -> int:
         raise UsageError("a pool can't be imported into itself; name another pool")
     if not arguments.folder.is_dir():
         raise UsageError(f"there is no folder {arguments.folder}")
+    refuse_empty(arguments.folder)
     counts: Counter[str] = Counter()
     with ExitStack() as stack:
         sandbox = stack.enter_context(SandboxPool())

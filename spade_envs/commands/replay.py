@@ -107,6 +107,8 @@ def _run(arguments: argparse.Namespace) -> int:
                     count += 1
                     if difference is not None:
                         found.append((count, episode, difference))
+    if not count:
+        raise UsageError(f"{arguments.file} holds no episodes; name a file that `spade run` wrote")
     if arguments.json:
         rows = [{"episode": at, "seed": one.seed, **gap._asdict()} for at, one, gap in found]
         print(json.dumps({"episodes": count, "differences": rows}))

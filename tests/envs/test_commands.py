@@ -170,6 +170,18 @@ def test_a_person_s_mistake_costs_one_message(
     assert code == 2 and said in err and "Traceback" not in err
 
 
+def test_nothing_to_replay_or_to_import_is_said_and_leaves_nothing(
+    spade: Spade, tmp_path: Path
+) -> None:
+    (tmp_path / "empty.jsonl").touch()
+    (tmp_path / "bare").mkdir()
+    code, _, err = spade("replay", "empty.jsonl")
+    assert code == 2 and "holds no episodes" in err
+    code, _, err = spade("pool", "import", "bare", "pool")
+    assert code == 2 and "holds no Python files" in err
+    assert not (tmp_path / "pool").exists()
+
+
 def test_replay_finds_a_changed_source_and_a_changed_episode(spade: Spade, tmp_path: Path) -> None:
     source = tmp_path / "mine.py"
     source.write_text(suite.paths()["BrassCalculatorEnv"].read_text() + "\n# mine\n")
