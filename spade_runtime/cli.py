@@ -107,7 +107,9 @@ def _overview(installed: dict[str, EntryPoint]) -> str:
 
 def _absent(command: str, package: str) -> UsageError:
     """Return the error about a package of an extra that is not installed."""
-    extra = EXTRAS.get(package.partition(".")[0], "train")
+    # A report reads a run's configuration as training does, and draws with its own extra.
+    own = "train,report" if command == "report" else "train"
+    extra = EXTRAS.get(package.partition(".")[0], own)
     return UsageError(
         f"`spade {command}` needs the package {package!r}, which the plain installation leaves "
         f"out; install its extra: pip install 'spade-envs[{extra}]', or in a checkout: "

@@ -9,6 +9,7 @@ import errno
 import functools
 import mmap
 import os
+from typing import Any
 
 from spade_runtime.errors import IsolationUnavailable
 
@@ -76,7 +77,7 @@ def allow_list() -> bytes:
     be mapped, but not from a file and never executable.
 
     Raises:
-        IsolationUnavailable: libseccomp is missing.
+        IsolationUnavailable: libseccomp is missing, or the kernel has not what the filter uses.
     """
     try:
         import pyseccomp as seccomp
@@ -85,6 +86,17 @@ def allow_list() -> bytes:
             f"libseccomp can't be loaded ({problem}); install it (Debian, Ubuntu: apt install "
             f"libseccomp2; Fedora: dnf install libseccomp), or choose level='best_effort'"
         ) from problem
+    try:
+        return _exported(_rules(seccomp))
+    except OSError as problem:
+        raise IsolationUnavailable(
+            f"the seccomp filter can't be made ({problem}): this kernel, or the container's own "
+            f"filter, has no seccomp() call; use a kernel of at least 4.14 and a container that "
+            f"permits seccomp(), or choose level='best_effort'"
+        ) from problem
+
+
+def _rules(seccomp: Any) -> object:
     rules = seccomp.SyscallFilter(defaction=seccomp.ERRNO(errno.EPERM))
     # Another architecture's numbers (int80, say) would slip past a filter made for this one.
     rules.set_attr(seccomp.Attr.ACT_BADARCH, seccomp.KILL_PROCESS)
@@ -103,7 +115,7 @@ def allow_list() -> bytes:
         arg(3, masked, mmap.MAP_ANONYMOUS, mmap.MAP_ANONYMOUS),
     )
     _add(rules, seccomp.ALLOW, "mprotect", arg(2, masked, mmap.PROT_EXEC, 0))
-    return _exported(rules)
+    return rules
 
 
 def _add(rules: object, action: int, name: str, *conditions: object) -> None:

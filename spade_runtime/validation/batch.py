@@ -119,7 +119,8 @@ def _serve(connection: Connection, settings: Settings) -> None:
             while True:
                 number, target = connection.recv()
                 connection.send((number, _one(validator, target, settings)))
-    except EOFError:
+    except (EOFError, ConnectionError):
+        # The parent has gone, perhaps while a file was being looked at: nobody waits for it.
         return
     except SpadeError as error:
         connection.send((-1, Outcome(Target("", Path()), None, str(error), error.exit_code)))

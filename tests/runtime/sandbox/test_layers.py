@@ -134,6 +134,28 @@ def test_a_machine_without_libseccomp_is_told_what_to_install(
     assert level == "best_effort" and "Unable to find libseccomp" in " ".join(missing)
 
 
+def test_a_kernel_or_container_without_the_seccomp_call_is_named(repository: Path) -> None:
+    # A filter of our own forbids the call; libseccomp asks once a process, so another one looks.
+    doctor = (
+        f"import sys; sys.path[:0] = [{str(repository)!r}]\n"
+        "from spade_runtime.cli import main\n"
+        "raise SystemExit(main(['doctor']))\n"
+    )
+    program = (
+        "import errno, os, sys, pyseccomp\n"
+        "before = pyseccomp.SyscallFilter(pyseccomp.ALLOW)\n"
+        "before.add_rule(pyseccomp.ERRNO(errno.EPERM), 'seccomp')\n"
+        "before.load()\n"
+        f"os.execv(sys.executable, [sys.executable, '-c', {doctor!r}])\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 3, done.stderr
+    assert "Traceback" not in done.stderr
+    assert "permits seccomp()" in done.stdout
+
+
 def test_strict_is_reached_by_landlock_where_namespaces_are_forbidden() -> None:
     layers = frozenset(LAYERS) - {"namespaces"}
     with SandboxPool(level="best_effort", layers=layers) as pool:
