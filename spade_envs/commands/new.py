@@ -71,11 +71,19 @@ def _run(arguments: argparse.Namespace) -> int:
     if path.exists() and not arguments.force:
         raise UsageError(f"{path} is there already; take another name, or --force to replace it")
     text = scaffold(stem, arguments.kind, arguments.title)
+    # Aside first: a full disk leaves neither half a file nor a hole in the one that was there.
+    aside = path.with_name(f".{path.name}.partial")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        try:
+            aside.write_text(text, encoding="utf-8")
+            aside.replace(path)
+        finally:
+            aside.unlink(missing_ok=True)
     except OSError as error:
-        raise SpadeError(f"can't write {path}: {error.strerror}") from error
+        raise SpadeError(
+            f"can't write {path}: {error.strerror}; name another folder with --to"
+        ) from error
     print(path)
     print(f"Check it:  spade validate {path} --profile strict")
     print(f"Play it:   spade play {path}")
