@@ -9,7 +9,7 @@ from pathlib import Path
 
 from spade_runtime.cli import Command
 
-STEPS, EASY, DRILLS, ENVIRONMENTS = 2600, 550, 1050, 4800
+STEPS, EASY, DRILLS, ENVIRONMENTS = 4600, 550, 1050, 6000
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:

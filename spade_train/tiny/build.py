@@ -12,6 +12,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -207,6 +208,8 @@ def _write(out: Path, model: Any, tokenizer: Any, facts: dict[str, Any]) -> None
         model.save_pretrained(whole)
         tokenizer.save_pretrained(whole)
         (whole / "recipe.json").write_text(json.dumps(facts, indent=2) + "\n", encoding="utf-8")
+        card = files("spade_train.tiny").joinpath("card.md").read_text(encoding="utf-8")
+        (whole / "README.md").write_text(card, encoding="utf-8")
         for path in whole.iterdir():
             path.chmod(0o644)  # safetensors writes for its owner alone
         if out.exists():

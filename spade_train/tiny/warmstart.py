@@ -51,13 +51,13 @@ class Recipe:
         seed: of data, initialisation and order.
     """
 
-    steps: int = 2600
+    steps: int = 4600
     easy_steps: int = 550
     drill_steps: int = 1050
     learning_rate: float = 3e-3
     drills: int = 40
-    designs: int = 8
-    hints: int = 3
+    designs: int = 12
+    hints: int = 8
     plays: int = 26
     micro_tokens: int = 4000
     seed: int = 0

@@ -32,13 +32,14 @@ RESET: Variants = (
     def reset(self, seed=None):
         rng = random.Random(seed)
         self.tasks = []
-        while len(self.tasks) < self.rounds:
+        for _ in range(self.rounds):
             self.tasks.append(self.draw(rng))
         self.turn, self.right = 0, 0
         return self.tasks[0][0], {"rounds": self.rounds}
 """,
 )
 
+# No variant loops without a bound: one slip of the designer would cost its whole time limit.
 # Distractors: `pool` is the circle's expression, `want` is one of its members.
 SHOW: Variants = (
     """
@@ -48,9 +49,8 @@ SHOW: Variants = (
 """,
     """
         shown = [want]
-        while len(shown) < self.options:
-            item = rng.choice($pool)
-            if item not in shown:
+        for item in rng.sample($pool, len($pool)):
+            if item != want and len(shown) < self.options:
                 shown.append(item)
         rng.shuffle(shown)
 """,
@@ -227,7 +227,7 @@ WHEEL: Variants = (
         self.turn = self.right = 0
         self.tasks = []
         want = rng.choice(self.colours)
-        while len(self.tasks) < self.rounds:
+        for _ in range(self.rounds):
             clue = want
             want = self.colours[(self.colours.index(clue) $shift) % 7]
             self.tasks.append(self.draw(rng, clue, want))
