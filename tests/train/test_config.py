@@ -317,9 +317,9 @@ def test_incomplete_values_name_what_is_missing():
 
 
 def test_roles_may_differ():
-    config = resolve("tiny")
+    config = resolve("tiny", overrides=["learning_rate=7e-4", "designer_learning_rate=3e-4"])
     assert config.kl_of("designer") > config.kl_of("agent") == config.kl_coefficient
-    assert config.learning_rate_of("designer") < config.learning_rate_of("agent")
+    assert config.learning_rate_of("designer") < config.learning_rate_of("agent") == 7e-4
     shared = resolve("games-8b")
     assert shared.kl_of("designer") == shared.kl_of("agent") == 0.005
 
