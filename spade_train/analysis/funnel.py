@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 NO_CODE = "no code"
+OTHER_KIND = "other kind"
 
 
 @dataclass(slots=True)
@@ -18,8 +19,8 @@ class Funnel:
         tries: designs that were written.
         with_code: those in which a code block was found.
         accepted: those that the validator accepted.
-        by_code: for each finding code (and `no code`) the tries that it stopped; the first error
-            of a try counts.
+        by_code: for each finding code (and `no code`, `other kind`) the tries that it stopped; the
+            first error of a try counts.
         tries_by_number: for the first, second, ... try of a slot: (tries, accepted).
     """
 
@@ -36,7 +37,11 @@ class Funnel:
 
 
 def stopping_code(design: Mapping[str, Any]) -> str | None:
-    """Return what stopped a try: its first error's code, `no code`, or None if accepted."""
+    """Return what stopped a try, None if it was accepted.
+
+    It is the code of the first error, `no code`, or `other kind` for a sound environment of a kind
+    that was not asked for: a tool desk where a game was wanted, or the reverse.
+    """
     if design.get("verdict") == "accepted":
         return None
     if not design.get("source"):
@@ -44,7 +49,7 @@ def stopping_code(design: Mapping[str, Any]) -> str | None:
     for finding in design.get("findings") or ():
         if finding.get("severity", "error") == "error":
             return str(finding["code"])
-    return "unknown"
+    return OTHER_KIND
 
 
 def acceptance_funnel(designs: Iterable[Mapping[str, Any]]) -> Funnel:

@@ -120,9 +120,12 @@ class _Progress:
         if done < total and now - self.shown < (0.2 if terminal else 20.0):
             return
         self.shown = now
-        rate = (done - self.first) / max(now - self.began, 1e-9)
-        left = (total - done) / rate if rate else 0.0
-        line = f"{stage}: {done}/{total}  {rate:.1f}/s  {left:.0f} s left  {note}"
+        line = f"{stage}: {done}/{total}  {note}"
+        if elapsed := now - self.began:
+            rate = (done - self.first) / elapsed
+            line = (
+                f"{stage}: {done}/{total}  {rate:.1f}/s  {(total - done) / rate:.0f} s left  {note}"
+            )
         end = "\n" if not terminal or done == total else ""
         print(("\r\x1b[K" if terminal else "") + line, end=end, file=sys.stderr, flush=True)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from spade_runtime.codes import CODES
 from spade_train.analysis.embedding import Embedder, embed, project
-from spade_train.analysis.funnel import NO_CODE, acceptance_funnel, stopping_code
+from spade_train.analysis.funnel import NO_CODE, OTHER_KIND, acceptance_funnel, stopping_code
 from spade_train.analysis.security import security_table
 from spade_train.report.cards import Card, build_cards, shown_episode
 from spade_train.report.charts import main_charts, other_metrics
@@ -200,3 +200,4 @@ def _meanings(designs: Sequence[Row]) -> Iterator[tuple[str, str]]:
         if code in CODES:
             yield code, CODES[code].title
     yield NO_CODE, "the answer holds no complete code block"
+    yield OTHER_KIND, "sound, but of a kind that was not asked for"

@@ -70,11 +70,12 @@ def test_funnel_counts_the_first_error():
         ],
     }
     empty = {"verdict": "rejected", "source": None, "try": 0, "findings": []}
-    funnel = acceptance_funnel([accepted, warned, warned, empty])
-    assert (funnel.tries, funnel.with_code, funnel.accepted) == (4, 3, 1)
-    assert funnel.acceptance == 0.25
-    assert dict(funnel.by_code) == {"SPD401": 2, "no code": 1}
-    assert funnel.tries_by_number == {0: (2, 1), 1: (2, 0)}
+    desk = {"verdict": "rejected", "source": "x", "try": 1, "findings": []}
+    funnel = acceptance_funnel([accepted, warned, warned, empty, desk])
+    assert (funnel.tries, funnel.with_code, funnel.accepted) == (5, 4, 1)
+    assert funnel.acceptance == 0.2
+    assert dict(funnel.by_code) == {"SPD401": 2, "no code": 1, "other kind": 1}
+    assert funnel.tries_by_number == {0: (2, 1), 1: (3, 0)}
     assert acceptance_funnel([]).acceptance is None
 
 
