@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 
 import pytest
@@ -7,13 +6,6 @@ CHATML = (
     "{% for m in messages %}<|im_start|>{{ m['role'] }}\n{{ m['content'] }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-
-
-@pytest.fixture(scope="session")
-def golden():
-    """The golden values of the pure functions, by function."""
-    path = Path(__file__).parents[1] / "golden" / "golden.json"
-    return json.loads(path.read_text(encoding="utf-8"))
 
 
 @pytest.fixture(scope="session")
