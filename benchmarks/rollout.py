@@ -93,6 +93,7 @@ def concurrent(sandbox: Any, policy: Any, groups: list[Any], profile: bool) -> d
 
 def sequential(sandbox: Any, policy: Any, groups: list[Any], episodes: int) -> dict[str, Any]:
     """One child, one episode, one prompt at a time: what a first script would do."""
+    from spade_runtime.messages import with_hint
     from spade_train.prompts import agent_messages
     from spade_train.tokens import Dialogue
 
@@ -101,9 +102,8 @@ def sequential(sandbox: Any, policy: Any, groups: list[Any], episodes: int) -> d
         group = groups[done % len(groups)]
         with sandbox.open(group.source) as session:
             seed = group.seeds[done // len(groups)]
-            observation = session.reset([seed], max_turns=settings().max_turns)[0].observation
-            if group.hint is not None:
-                observation = f"{observation}\n\nHint: {group.hint}"
+            start = session.reset([seed], max_turns=settings().max_turns)[0]
+            observation = with_hint(start.observation, group.hint)
             dialogue = Dialogue(policy, agent_messages("compact", observation))
             turn = 0
             while True:

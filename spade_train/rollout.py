@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from spade_runtime.errors import EnvFault, HostError, InvalidEnvironment, SpadeError
+from spade_runtime.messages import with_hint
 from spade_runtime.spec import Kind
 from spade_train.errors import PolicyUnavailable
 from spade_train.ledger import Ledger
@@ -186,9 +187,7 @@ class Rollout:
             if note.get("fault"):
                 play.fault = dict(note["fault"])
                 continue
-            text = result.observation
-            if group.hint is not None:
-                text = f"{text}\n\nHint: {group.hint}"
+            text = with_hint(result.observation, group.hint)
             play.observations.append(text)
             messages = agent_messages(self.settings.style, text, kind=group.kind)
             tools = [_tool(tool) for tool in note.get("tools") or ()]

@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from spade_runtime.messages import with_hint
+
 
 class Session(Protocol):
     """The part of `spade_runtime.sandbox.EnvSession` that a player needs."""
@@ -111,7 +113,7 @@ class _Player:
         self.hinted = hint is not None
         info = start.info.get("spade", {})
         self.tools = [tool.get("function", tool) for tool in info.get("tools") or ()]
-        text = start.observation if hint is None else f"{start.observation}\n\nHint: {hint}"
+        text = with_hint(start.observation, hint)
         self.messages = [{"role": "user", "content": text}]
         self.listed = options(start.observation)
         self.tried: set[str] = set()
