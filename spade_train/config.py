@@ -18,9 +18,9 @@ from spade_runtime.spec import Kind
 from spade_train.config_checks import impossible, readable, unknown_key
 from spade_train.objectives import ObjectiveName
 from spade_train.rewards import Pairing, ReturnMode
-from spade_train.skills import TRAINED_GAME_SKILLS, TRAINED_TOOL_SKILLS
+from spade_train.skills import TRAINED_SKILLS, interleaved
 
-Setting = Literal["games", "tools"]
+Setting = Literal["games", "tools", "mixed"]
 Ablation = Literal[
     "none",
     "no_corpus",
@@ -31,6 +31,11 @@ Ablation = Literal[
     "learning_potential",
     "solve_rate",
 ]
+KINDS: Mapping[str, tuple[Kind, ...]] = {
+    "games": ("game",),
+    "tools": ("tool_use",),
+    "mixed": ("game", "tool_use"),
+}
 Share = Annotated[float, Field(ge=0, le=1)]
 Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
@@ -54,7 +59,7 @@ class RunConfig(BaseModel):
     Attributes:
         preset: the preset that it began from, for the record.
         model: `tiny`, a folder, or a model hub's name.
-        setting: `games` or `tools`.
+        setting: `games`, `tools`, or `mixed`: a slot is then of the kind that trains its skill.
         ablation: the one change that was asked for.
         plays: whose number of plays a group has: `paper` (16) or `reference` (the reference code's
             ceil(192 / environments), 8 for 24).
@@ -203,15 +208,15 @@ class RunConfig(BaseModel):
         return build({**self.model_dump(), "phases": (), **changes})
 
     @property
-    def kind(self) -> Kind:
-        """The kind of environment that the setting trains on."""
-        return "game" if self.setting == "games" else "tool_use"
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of environment that the setting trains on."""
+        return KINDS[self.setting]
 
     @property
     def skill_pool(self) -> tuple[str, ...]:
-        """The skills to rotate over."""
-        trained = TRAINED_GAME_SKILLS if self.setting == "games" else TRAINED_TOOL_SKILLS
-        return self.skills or trained
+        """The skills to rotate over; in a mixed run the kinds take turns."""
+        skills = self.skills or TRAINED_SKILLS[self.setting]
+        return interleaved(skills) if self.setting == "mixed" else skills
 
     @property
     def group_plays(self) -> int:

@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
 from spade_runtime.taxonomy import GAME_SKILLS, TOOL_SKILLS
+from spade_train.skills import kind_of
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -80,13 +81,24 @@ def _plays(config: RunConfig) -> Iterator[str]:
 
 
 def _skills(config: RunConfig) -> Iterator[str]:
-    taxonomy = GAME_SKILLS if config.setting == "games" else TOOL_SKILLS
+    taxonomy = {"games": GAME_SKILLS, "tools": TOOL_SKILLS}.get(
+        config.setting, GAME_SKILLS + TOOL_SKILLS
+    )
     for skill in config.skills:
         if skill not in taxonomy:
             where = f"setting={config.setting}"
             yield f"unknown skill {skill!r} of {where}; {_nearest(skill, taxonomy)}"
     if len(set(config.skills)) < len(config.skills):
         yield f"skills={list(config.skills)} names a skill twice"
+    if missing := [k for k in config.kinds if k not in map(kind_of, config.skill_pool)]:
+        yield (
+            f"setting={config.setting} with skills={list(config.skills)} has none of kind "
+            f"{missing[0]}; name one, or use the setting of the other kind"
+        )
+    if config.setting == "mixed" and config.skills_per_regeneration < 2:
+        yield (
+            "skills_per_regeneration=1 with setting=mixed gives pools of one kind; use at least 2"
+        )
     asked = min(config.skills_per_regeneration, len(config.skill_pool))
     if asked > config.environments:
         yield (

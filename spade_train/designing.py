@@ -45,7 +45,7 @@ def design(config: RunConfig, out: Path | None = None) -> tuple[RunFolder, Regen
 
         run.designer.on_try = seen
         made, _ = run.designer.regenerate(config, 0, run.state.memory, 0, run.learner.version)
-        run.records.regeneration(made, config)
+        run.records.regeneration(made)
     return folder, made
 
 

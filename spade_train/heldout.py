@@ -74,7 +74,7 @@ def heldout_environments(config: RunConfig) -> list[Measured]:
     from spade_train.tiny.heldout import environments
 
     return [
-        Measured(e.name, e.kind, e.source, e.hint) for e in environments() if e.kind == config.kind
+        Measured(e.name, e.kind, e.source, e.hint) for e in environments() if e.kind in config.kinds
     ]
 
 

@@ -133,7 +133,7 @@ def _replace_pool(run: Run, config: RunConfig, step: int) -> dict[str, Any]:
     state.designs += made.pool + made.invalid
     state.made = step
     state.acceptance[step] = made.acceptance
-    run.records.regeneration(made, config)
+    run.records.regeneration(made)
     return metrics.of_regeneration(made)
 
 

@@ -51,9 +51,9 @@ class Records:
         path = self.folder.write_episodes(step, lines, prefix="rescued")
         self._warn(f"the plays that had ended are in {path}")
 
-    def regeneration(self, made: Regeneration, config: RunConfig) -> None:
+    def regeneration(self, made: Regeneration) -> None:
         """Write every try, and the accepted environments into the pool."""
-        self.folder.append(self.folder.designs, (t.to_json(config.kind) for t in made.tries))
+        self.folder.append(self.folder.designs, (t.to_json() for t in made.tries))
         accepted = {t.slot: t for t in made.tries if t.accepted}
         items: list[tuple[str | bytes, EnvSpec, Card | None]] = []
         for design in made.pool:

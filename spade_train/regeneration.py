@@ -28,7 +28,7 @@ from spade_train.prompts import (
     hint_messages,
 )
 from spade_train.seeds import derive
-from spade_train.skills import rotation, slot_skills
+from spade_train.skills import kind_of, rotation, slot_skills
 from spade_train.tokens import Conversation, check_sample
 from spade_train.tries import (
     SHOWN_CHARS,
@@ -104,7 +104,7 @@ class Designer:
             with_code = [attempt for attempt in fresh if attempt.source is not None]
             # The first hint is written before the verdict, so that one validation serves both.
             self._write_hints(config, step, with_code)
-            self._judge(config, with_code)
+            self._judge(with_code)
             for attempt in fresh:
                 self.on_try(attempt)
             tries += fresh
@@ -112,9 +112,9 @@ class Designer:
         for _ in range(config.hint_tries - 1):
             hintless = [attempt for attempt in accepted.values() if attempt.hint is None]
             self._write_hints(config, step, hintless)
-            self._judge(config, [attempt for attempt in hintless if attempt.hint is not None])
+            self._judge([attempt for attempt in hintless if attempt.hint is not None])
         mark_duplicates(list(accepted.values()), memory)
-        pool = [self._design(config, accepted[s], version, True) for s in sorted(accepted)]
+        pool = [self._design(accepted[s], version, True) for s in sorted(accepted)]
         return Regeneration(pool, self._invalid(config, tries, version), tries), documents
 
     # -- designs -------------------------------------------------------------------------------
@@ -125,7 +125,7 @@ class Designer:
         document = self.corpus.draw(config.seed, documents) if self.corpus else None
         remember = config.use_memory
         context = DesignerContext(
-            kind=config.kind,
+            kind=kind_of(skill),
             skill=skill,
             document=document.text if document else None,
             exemplars=tuple(memory.exemplars(skill, config.exemplars)) if remember else (),
@@ -181,7 +181,7 @@ class Designer:
             )
         return tries
 
-    def _judge(self, config: RunConfig, tries: Sequence[Try]) -> None:
+    def _judge(self, tries: Sequence[Try]) -> None:
         """Let the validator judge code and hint together; it alone accepts.
 
         A hint that gives the answer away (SPD705) is taken off, and says nothing of the code.
@@ -203,8 +203,8 @@ class Designer:
                 attempt.hint = attempt.hint_sample = None
                 continue
             attempt.title = read_title(attempt.source or "")
-            if report.kind != config.kind:
-                attempt.reason = f"a {report.kind} environment where {config.kind} was asked"
+            if report.kind != attempt.kind:
+                attempt.reason = f"a {report.kind} environment where {attempt.kind} was asked"
 
     # -- hints ---------------------------------------------------------------------------------
 
@@ -220,7 +220,7 @@ class Designer:
         for attempt in tries:
             messages = hint_messages(
                 config.prompt_style,
-                config.kind,
+                attempt.kind,
                 attempt.source or "",
                 attempt.title or spoken_title(attempt.source or ""),
                 rejected=attempt.hints_refused,
@@ -269,12 +269,12 @@ class Designer:
         check_sample(sample, self.policy)
         return sample
 
-    def _design(self, config: RunConfig, attempt: Try, version: int, valid: bool) -> Design:
+    def _design(self, attempt: Try, version: int, valid: bool) -> Design:
         return Design(
             made=attempt.step,
             slot=attempt.slot,
             skill=attempt.skill,
-            kind=config.kind,
+            kind=attempt.kind,
             sha256=(attempt.report.sha256 if attempt.report else None) or "",
             title=attempt.title,
             source=attempt.source or "",
@@ -295,4 +295,4 @@ class Designer:
         for attempt in tries:
             if not attempt.accepted:
                 first.setdefault(attempt.slot, attempt)
-        return [self._design(config, first[slot], version, False) for slot in sorted(first)]
+        return [self._design(first[slot], version, False) for slot in sorted(first)]

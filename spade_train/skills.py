@@ -1,15 +1,47 @@
-"""Which skills a regeneration asks for, and when its designs are played and trained."""
+"""Which skills a regeneration asks for, of which kind, and when its designs are trained."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from spade_runtime.spec import Kind
 from spade_runtime.taxonomy import GAME_SKILLS, TOOL_SKILLS
 
 # The six of the paper; the other three game skills are for environments written by hand.
 TRAINED_GAME_SKILLS = GAME_SKILLS[:6]
 TRAINED_TOOL_SKILLS = TOOL_SKILLS
+TRAINED_SKILLS: Mapping[str, tuple[str, ...]] = {
+    "games": TRAINED_GAME_SKILLS,
+    "tools": TRAINED_TOOL_SKILLS,
+    "mixed": TRAINED_GAME_SKILLS + TRAINED_TOOL_SKILLS,
+}
+
+
+def kind_of(skill: str) -> Kind:
+    """Return the kind of environment that trains a skill.
+
+    >>> kind_of("data_retrieval")
+    'tool_use'
+    """
+    return "tool_use" if skill in TOOL_SKILLS else "game"
+
+
+def interleaved(skills: Sequence[str]) -> tuple[str, ...]:
+    """Return skills with the two kinds taking turns; those of the rarer kind come round again.
+
+    Any two neighbours, the last and the first too, are of both kinds, so a regeneration of two
+    skills or more always designs games and desks.
+
+    >>> interleaved(["optimization", "causal_inference", "data_retrieval"])
+    ('optimization', 'data_retrieval', 'causal_inference', 'data_retrieval')
+    """
+    games = [skill for skill in skills if kind_of(skill) == "game"]
+    tools = [skill for skill in skills if kind_of(skill) == "tool_use"]
+    if not games or not tools:
+        return tuple(skills)
+    turns = range(max(len(games), len(tools)))
+    return tuple(skill for i in turns for skill in (games[i % len(games)], tools[i % len(tools)]))
 
 
 def rotation(skills: Sequence[str], per_regeneration: int, interval: int, step: int) -> list[str]:

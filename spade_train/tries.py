@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from spade_runtime.spec import Finding, ValidationReport
+from spade_runtime.spec import Finding, Kind, ValidationReport
 from spade_train.analysis.duplicates import normalise_source
 from spade_train.hints import LEAK
 from spade_train.memory import Memory
 from spade_train.population import Design
+from spade_train.skills import kind_of
 from spade_train.tokens import Conversation
 
 _TITLE = re.compile(r"^\s+title\s*=\s*[\"'](.+?)[\"']\s*$", re.MULTILINE)
@@ -43,18 +44,23 @@ class Try:
     duplicate_of: str | None = None
 
     @property
+    def kind(self) -> Kind:
+        """The kind that was asked for: the one that trains the skill."""
+        return kind_of(self.skill)
+
+    @property
     def accepted(self) -> bool:
         """Whether the validator accepted its source, and of the kind that was asked for."""
         return self.report is not None and self.report.verdict == "accepted" and not self.reason
 
-    def to_json(self, kind: str) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """Return the line of `designs.jsonl`."""
         findings: Sequence[Finding] = self.report.findings if self.report else ()
         return {
             "step": self.step,
             "slot": self.slot,
             "try": self.number,
-            "kind": kind,
+            "kind": self.kind,
             "skill": self.skill,
             "title": self.title,
             "sha256": self.report.sha256 if self.report else None,

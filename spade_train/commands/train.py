@@ -38,6 +38,7 @@ command = Command(
         "Train one model in two roles: it designs environments with hints, and it acts in them.\n\n"
         "  spade train --preset tiny                    on a laptop, in minutes\n"
         "  spade train --preset tiny setting=tools seed=3 run_dir=runs/tools\n"
+        "  spade train --preset tiny setting=mixed      games and tool use in one run\n"
         "  spade train --preset games-4b --dry-run      print the configuration\n\n"
         "Ctrl-C stops at the end of a step; `spade resume RUN` goes on.\n"
         "Exit code: 0 at the end, 1 a fault, 2 a usage error, 3 no isolation here, 130 stopped."

@@ -10,7 +10,7 @@ from typing import Any
 from spade_runtime.errors import ConfigError
 from spade_train.config import RunConfig, build
 from spade_train.config_checks import unknown_key
-from spade_train.skills import TRAINED_GAME_SKILLS, TRAINED_TOOL_SKILLS
+from spade_train.skills import TRAINED_SKILLS, interleaved
 
 PRESETS = (
     "tiny",
@@ -22,7 +22,7 @@ PRESETS = (
     "tools-8b",
     "tools-30b",
 )
-SETTINGS = ("games", "tools")
+SETTINGS = ("games", "tools", "mixed")
 NOT_OFFERED = ("fixed_pool", "fixed_rlve")
 REFERENCE_BATCH = 192
 
@@ -140,8 +140,8 @@ def _ablation(value: Any) -> str:
 
 def _change(ablation: str, setting: str) -> dict[str, Any]:
     if ablation == "two_skills":
-        trained = TRAINED_GAME_SKILLS if setting == "games" else TRAINED_TOOL_SKILLS
-        return {"skills": trained[:2]}
+        trained = TRAINED_SKILLS[setting]
+        return {"skills": (interleaved(trained) if setting == "mixed" else trained)[:2]}
     return dict(ABLATIONS[ablation])
 
 

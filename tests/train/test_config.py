@@ -3,6 +3,7 @@ import pytest
 from spade_runtime.errors import ConfigError
 from spade_train.config import RunConfig, build, load
 from spade_train.presets import ABLATIONS, PRESETS, parse_overrides, resolve
+from spade_train.skills import kind_of
 
 CANONICAL = [
     "model",
@@ -178,8 +179,16 @@ def test_setting_takes_the_settings_values_and_keeps_the_presets_own():
         "model": "Qwen/Qwen3-4B-Instruct-2507",
     }
     tiny = resolve("tiny", overrides=["setting=tools"])
-    assert tiny.kind == "tool_use"
+    assert tiny.kinds == ("tool_use",)
     assert tiny.regenerate_every == resolve("tiny").regenerate_every
+
+
+def test_a_mixed_run_rotates_over_the_skills_of_both_kinds():
+    mixed = resolve("games-4b", overrides=["setting=mixed"])
+    assert mixed.kinds == ("game", "tool_use")
+    assert len(set(mixed.skill_pool)) == len(mixed.skill_pool) == 12
+    two = resolve("games-4b", overrides=["setting=mixed", "ablation=two_skills"])
+    assert [kind_of(skill) for skill in two.skill_pool] == ["game", "tool_use"]
 
 
 CHANGES = {
@@ -250,6 +259,8 @@ def test_hinted_plays_follow_the_group():
         (["skills=[optimisation]"], "unknown skill 'optimisation'.* did you mean 'optimization'"),
         (["skills=[optimization,optimization]"], "names a skill twice"),
         (["environments=2"], "each skill needs a slot"),
+        (["setting=mixed", "skills=[optimization]"], "has none of kind tool_use"),
+        (["setting=mixed", "skills_per_regeneration=1"], "pools of one kind; use at least 2"),
         (["ablation=external_designer"], "designer_url=http://HOST:PORT/v1"),
         (["designer_url=http://x/v1"], "can't be trained here"),
         (["train_hints=true", "ablation=frozen_designer"], "the frozen designer writes the hints"),

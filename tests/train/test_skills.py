@@ -1,6 +1,13 @@
 import pytest
 
-from spade_train.skills import rotation, slot_skills, windows
+from spade_train.skills import (
+    TRAINED_SKILLS,
+    interleaved,
+    kind_of,
+    rotation,
+    slot_skills,
+    windows,
+)
 
 
 def test_rotation_golden(golden):
@@ -17,6 +24,24 @@ def test_rotation_never_names_a_skill_twice():
 
 def test_slots_are_spread_evenly():
     assert slot_skills(["a", "b", "c"], 7) == ["a", "b", "c", "a", "b", "c", "a"]
+
+
+@pytest.mark.parametrize("per_regeneration", [2, 3, 6, 12])
+def test_a_mixed_rotation_names_both_kinds_each_time_and_every_skill_in_a_round(per_regeneration):
+    skills = interleaved(TRAINED_SKILLS["mixed"])
+    assert len(set(skills)) == 12
+    rounds = [rotation(skills, per_regeneration, 1, step) for step in range(12)]
+    assert all({kind_of(skill) for skill in r} == {"game", "tool_use"} for r in rounds)
+    counts = [sum(skill in r for r in rounds) for skill in skills]
+    assert set(counts) == {per_regeneration}
+
+
+def test_skills_of_a_rarer_kind_come_round_more_often():
+    skills = interleaved(
+        ["optimization", "causal_inference", "logical_deduction", "tool_selection"]
+    )
+    assert [kind_of(skill) for skill in skills] == ["game", "tool_use"] * 3
+    assert interleaved(["optimization", "causal_inference"]) == ("optimization", "causal_inference")
 
 
 def test_windows_golden(golden):

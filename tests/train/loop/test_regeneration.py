@@ -57,7 +57,7 @@ def test_answers_without_code_are_recorded_with_the_reason(designer, words, text
     assert made.acceptance == 0.0
     assert len(made.tries) == 2 * 3
     for attempt in made.tries:
-        line = attempt.to_json("game")
+        line = attempt.to_json()
         assert reason in line["reason"]
         assert line["verdict"] == "rejected"
         assert line["raw_text_if_no_code"] == text

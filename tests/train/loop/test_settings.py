@@ -11,6 +11,7 @@ from spade_train.assemble import assembled  # noqa: E402
 from spade_train.loop import train  # noqa: E402
 from spade_train.presets import resolve  # noqa: E402
 from spade_train.run_folder import RunFolder  # noqa: E402
+from spade_train.skills import kind_of  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("isolation")
 
@@ -82,6 +83,39 @@ def test_tools_are_designed_and_played_through_the_tool_role(forced, words, tmp_
     assert not any(p["fault"] for p in plays)
     # The random model writes no calls, so it is reminded of them.
     assert any("No tool call was found" in m["content"] for p in plays for m in p["messages"])
+
+
+def test_a_mixed_run_designs_and_plays_both_kinds_at_every_step(forced, words, tmp_path, lines):
+    config = resolve(
+        "tiny",
+        overrides=words(
+            tmp_path / "run",
+            steps=2,
+            setting="mixed",
+            environments=6,
+            skills_per_regeneration=3,
+            designer_tries=6,
+        ),
+    )
+    folder, run, *_ = go(config, forced())
+    assert whole(folder)
+    tries = lines(folder.designs)
+    for step in (0, 1):
+        accepted = [t for t in tries if t["step"] == step and t["verdict"] == "accepted"]
+        assert {t["kind"] for t in accepted} == {"game", "tool_use"}
+        played = {p["design"] for p in lines(folder.episodes / f"step-{step:06d}.jsonl")}
+        assert played == {t["sha256"] for t in accepted}
+    for attempt in tries:
+        assert attempt["kind"] == kind_of(attempt["skill"])
+    assert {t["skill"] for t in tries} == {
+        "mathematical_reasoning",
+        "api_orchestration",
+        "logical_deduction",
+        "data_retrieval",
+        "spatial_reasoning",
+        "state_modification",
+    }
+    assert {record.kind for record in run.state.memory} == {"game", "tool_use"}
 
 
 def test_all_candidates_invalid_for_a_whole_window_is_survived(forced, words, tmp_path, lines):
