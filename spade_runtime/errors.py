@@ -4,10 +4,14 @@ A message says what happened, the value seen, and the next step::
 
     SpadeError
     ├── UsageError                 a person's mistake: exit code 2
-    │   └── ConfigError            a key or value of a run's configuration
+    │   ├── ConfigError            a key or value of a run's configuration
+    │   └── ServerRefused          a server won't have the request (also a ServerError)
+    ├── ServerError                a server behind a URL gave no message
+    │   └── ServerGarbled          what it answered is no chat completion
     ├── InvalidEnvironment         a source that the contract refuses (carries its findings)
     ├── EpisodeOver                a step after the end of an episode
     ├── HostError                  the machine, not the environment, is at fault: exit code 3
+    │   ├── ServerUnavailable      no usable answer in all tries (also a ServerError)
     │   ├── IsolationUnavailable   the sandbox can't isolate here at the level asked for
     │   └── HostStarved            a runnable child was not given the processor: no verdict
     └── EnvFault                   an environment's own fault, charged to its designer
@@ -73,6 +77,26 @@ class IsolationUnavailable(HostError):
 
 class HostStarved(HostError):
     """A child was runnable but got no processor time before its deadline: the play is void."""
+
+
+class ServerError(SpadeError):
+    """A server behind a URL gave no message that can be used."""
+
+
+class ServerRefused(ServerError, UsageError):
+    """A server refused a request: a wrong model, key, address or field."""
+
+    exit_code = 2
+
+
+class ServerUnavailable(ServerError, HostError):
+    """A server gave no usable answer in all tries."""
+
+    exit_code = 3
+
+
+class ServerGarbled(ServerError):
+    """A server answered something that is no chat completion."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -21,3 +24,91 @@ def golden() -> dict[str, Any]:
     text = (Path(__file__).parent / "golden" / "golden.json").read_text(encoding="utf-8")
     values: dict[str, Any] = json.loads(text)
     return values
+
+
+class ChatServer:
+    """A small server that speaks the OpenAI chat protocol, with a reply made by a function.
+
+    Attributes:
+        url: its base address.
+        asked: the bodies of the requests so far.
+        headers, paths: theirs.
+        models: what it lists.
+        answer: from a request's body to (status, body as text); may be replaced.
+        script: (status, headers, body) of the next replies, before `answer` is asked; status 0
+            drops the connection.
+    """
+
+    def __init__(self) -> None:
+        self.asked: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self.paths: list[str] = []
+        self.models = ["stub-model"]
+        self.answer: Callable[[dict[str, Any]], tuple[int, str]] = lambda _: (200, chat("1"))
+        self.script: list[tuple[int, dict[str, str], str]] = []
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                owner.paths.append(self.path)
+                rows = [{"id": name} for name in owner.models]
+                self._send(200, {}, json.dumps({"data": rows}))
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                owner.paths.append(self.path)
+                owner.headers.append(dict(self.headers))
+                owner.asked.append(body)
+                if owner.script:
+                    self._send(*owner.script.pop(0))
+                else:
+                    status, text = owner.answer(body)
+                    self._send(status, {}, text)
+
+            def _send(self, status: int, headers: dict[str, str], text: str) -> None:
+                if status == 0:
+                    self.close_connection = True
+                    return
+                data = text.encode()
+                self.send_response(status)
+                for name, value in {"Content-Length": str(len(data)), **headers}.items():
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True
+        )
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def chat(text: str | None, calls: list[dict[str, Any]] | None = None, finish: str = "stop") -> str:
+    """The body of a chat completion."""
+    message: dict[str, Any] = {"role": "assistant", "content": text}
+    if calls:
+        message["tool_calls"] = calls
+    return json.dumps({"choices": [{"message": message, "finish_reason": finish}]})
+
+
+@pytest.fixture
+def chat_body() -> Callable[..., str]:
+    """The maker of a chat completion's body."""
+    return chat
+
+
+@pytest.fixture
+def chat_server() -> Iterator[ChatServer]:
+    """A local server, closed at the end."""
+    server = ChatServer()
+    yield server
+    server.close()

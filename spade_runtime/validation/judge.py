@@ -7,23 +7,19 @@ pass. The model sees the environment's own texts, marked as data; it decides not
 from __future__ import annotations
 
 import json
-import os
 import re
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
-from spade_runtime.errors import UsageError
+from spade_runtime.chat_client import ChatClient, Patience, key_from
+from spade_runtime.errors import ServerError
 from spade_runtime.sandbox.wire import RawReset
 from spade_runtime.validation.bench import Bench
 from spade_runtime.validation.text import shown
 
 KEY_VARIABLE = "SPADE_JUDGE_KEY"
 """The environment variable that holds the key, so that none stands on a command line."""
-_SECONDS = 60.0
-_ANSWER_BYTES = 1 << 20
+_PATIENCE = Patience(timeout=60.0, retries=2)
 _SOURCE_CHARS = 48_000
 
 Ask = Callable[[str], str]
@@ -60,22 +56,27 @@ class JudgeSettings:
     Attributes:
         url: base address of an OpenAI-compatible server, up to `/v1`.
         model: the model's name.
+        patience: how long the judge is waited for, and how often it is asked.
     """
 
     url: str
     model: str
+    patience: Patience = _PATIENCE
 
     def judge(self) -> Judge:
         """A judge that asks this server, with the key of the environment variable if it is set.
 
         Raises:
-            UsageError: the address is none of http or https.
+            UsageError: the address is none of http or https, or the key can't be one.
         """
-        if not re.match(r"https?://", self.url):
-            raise UsageError(
-                f"the judge's address {self.url!r} must begin with http:// or https://"
-            )
-        return Judge(lambda prompt: _ask_server(self, prompt))
+        client = ChatClient(self.url, key=key_from(KEY_VARIABLE), patience=self.patience)
+
+        def ask(prompt: str) -> str:
+            messages = [{"role": "user", "content": prompt}]
+            body = {"model": self.model, "temperature": 0, "messages": messages}
+            return client.complete(body).text
+
+        return Judge(ask)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,7 @@ class Judge:
         )
         try:
             answer = self.ask(prompt)
-        except (OSError, ValueError, urllib.error.URLError) as problem:
+        except (OSError, ValueError, ServerError) as problem:
             raise JudgeFailed(f"asking the judge failed: {problem}") from problem
         return read_answer(answer, len(turns))
 
@@ -131,32 +132,6 @@ def read_answer(answer: str, turns: int) -> list[tuple[int, str]]:
         if turn not in judged or not isinstance(judged[turn][0], bool):
             raise JudgeFailed(f"the judge said nothing of turn {turn}")
     return [(turn, judged[turn][1]) for turn in range(1, turns + 1) if not judged[turn][0]]
-
-
-def _ask_server(settings: JudgeSettings, prompt: str) -> str:
-    body = {
-        "model": settings.model,
-        "temperature": 0,
-        "messages": [{"role": "user", "content": prompt}],
-    }
-    headers = {"Content-Type": "application/json"}
-    key = os.environ.get(KEY_VARIABLE)
-    if key:
-        headers["Authorization"] = f"Bearer {key}"
-    request = urllib.request.Request(
-        settings.url.rstrip("/") + "/chat/completions",
-        data=json.dumps(body).encode(),
-        headers=headers,
-    )
-    with urllib.request.urlopen(request, timeout=_SECONDS) as reply:
-        found: Any = json.loads(reply.read(_ANSWER_BYTES))
-    try:
-        text = found["choices"][0]["message"]["content"]
-    except (KeyError, IndexError, TypeError):
-        raise ValueError("the server's reply holds no message") from None
-    if not isinstance(text, str):
-        raise ValueError("the server's message is no text")
-    return text
 
 
 def run_judge(bench: Bench) -> str:

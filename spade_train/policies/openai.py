@@ -1,27 +1,21 @@
 """Any server that speaks the OpenAI chat protocol: an external designer, a judge, an evaluation.
 
-Standard library only. Requests run side by side; each is tried again after a time-out, a dropped
-connection, a rate limit or a server error, as long as the server asks for or a doubling pause.
+Requests run side by side through the project's one client, which tries again after a time-out, a
+dropped connection, a rate limit or a server error.
 """
 
 from __future__ import annotations
 
-import http.client
 import json
-import os
-import time
-import urllib.error
-import urllib.request
 from collections.abc import Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from typing import Any
 
+from spade_runtime.chat_client import ChatClient, Completion, Patience, key_from
+from spade_runtime.errors import ServerError, ServerUnavailable
 from spade_train.errors import PolicyError, PolicyUnavailable
 from spade_train.policies.base import Generation, Sampling
 from spade_train.policies.text import TextPolicy, parse
-
-_AGAIN = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +44,6 @@ class Endpoint:
     extra: Mapping[str, Any] = field(default_factory=dict)
 
 
-class _Retry(Exception):
-    """A request that may be sent again, after so many seconds where the server said so."""
-
-    def __init__(self, reason: str, after: float | None = None) -> None:
-        super().__init__(reason)
-        self.after = after
-
-
 class OpenAIPolicy(TextPolicy):
     """A model behind a URL; its replies carry no log-probabilities and are never trained on."""
 
@@ -74,42 +60,24 @@ class OpenAIPolicy(TextPolicy):
             PolicyUnavailable: a request failed for good; what was answered comes with it.
             PolicyError: the server refused a request (a wrong model, key or field).
         """
-        key = os.environ.get(self.endpoint.key_variable, "")
-        with ThreadPoolExecutor(max_workers=max(1, self.endpoint.concurrency)) as pool:
-            jobs = [
-                pool.submit(self._ask, prompt, sampling, seed, key)
-                for prompt, seed in zip(prompts, seeds, strict=True)
-            ]
-            # After a failure those not begun would fail alike; those in flight are waited for.
-            for job in wait(jobs, return_when=FIRST_EXCEPTION).not_done:
-                job.cancel()
-        answered = {i: job for i, job in enumerate(jobs) if not job.cancelled()}
-        failures = [job.exception() for job in answered.values() if job.exception()]
-        if not failures:
-            return [job.result() for job in jobs]
-        finished = {i: job.result() for i, job in answered.items() if not job.exception()}
+        pairs = zip(prompts, seeds, strict=True)
+        bodies = [self._body(prompt, sampling, seed) for prompt, seed in pairs]
+        asked = self._client().complete_all(bodies, self.endpoint.concurrency)
+        answered = [(i, row) for i, row in enumerate(asked) if isinstance(row, Completion)]
+        finished = {i: self._read(row) for i, row in answered}
+        failures = [row for row in asked if isinstance(row, ServerError)]
         for failure in failures:
-            if isinstance(failure, PolicyUnavailable):
-                raise PolicyUnavailable(str(failure), finished) from failure
-        raise failures[0] or AssertionError
+            if isinstance(failure, ServerUnavailable):
+                said = f"{failure}; then go on with `spade resume`"
+                raise PolicyUnavailable(said, finished) from failure
+        for failure in failures:
+            raise PolicyError(str(failure)) from failure
+        return [finished[i] for i in range(len(asked))]
 
-    def _ask(self, prompt: list[int], sampling: Sampling, seed: int, key: str) -> Generation:
-        body = json.dumps(self._body(prompt, sampling, seed)).encode()
-        pause = self.endpoint.pause
-        for left in range(self.endpoint.retries, -1, -1):
-            try:
-                return self._read(self._send(body, key))
-            except _Retry as trouble:
-                if not left:
-                    raise PolicyUnavailable(
-                        f"{self.endpoint.url} gave no answer after "
-                        f"{self.endpoint.retries + 1} tries: {trouble}; check that the server "
-                        f"runs, then go on with `spade resume`"
-                    ) from trouble
-                wait = pause if trouble.after is None else trouble.after
-                time.sleep(min(wait, self.endpoint.longest_pause))
-                pause *= 2
-        raise AssertionError("unreachable")
+    def _client(self) -> ChatClient:
+        where = self.endpoint
+        patience = Patience(where.timeout, where.retries, where.pause, where.longest_pause)
+        return ChatClient(where.url, key=key_from(where.key_variable), patience=patience)
 
     def _body(self, prompt: list[int], sampling: Sampling, seed: int) -> dict[str, Any]:
         messages, tools = parse(prompt)
@@ -128,45 +96,10 @@ class OpenAIPolicy(TextPolicy):
             body["tools"] = [{"type": "function", "function": tool} for tool in tools]
         return body
 
-    def _send(self, body: bytes, key: str) -> Any:
-        request = urllib.request.Request(
-            self.endpoint.url.rstrip("/") + "/chat/completions",
-            data=body,
-            headers={"Content-Type": "application/json", "Authorization": f"Bearer {key}"},
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=self.endpoint.timeout) as response:
-                return json.loads(response.read())
-        except urllib.error.HTTPError as error:
-            with error:
-                text = error.read(2000).decode(errors="replace")
-                after = _seconds(error.headers.get("Retry-After"))
-            if error.code in _AGAIN:
-                raise _Retry(f"HTTP {error.code}: {text[:300]}", after) from error
-            raise PolicyError(
-                f"{self.endpoint.url} refused the request with HTTP {error.code}: "
-                f"{text.replace(key, '***')[:300] if key else text[:300]}"
-            ) from error
-        except (urllib.error.URLError, http.client.HTTPException, OSError) as error:
-            raise _Retry(f"{type(error).__name__}: {error}") from error
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise _Retry(f"the answer is no JSON: {error}") from error
-
-    def _read(self, answer: Any) -> Generation:
-        try:
-            choice = answer["choices"][0]
-            message = choice["message"]
-            text = message.get("content") or ""
-            calls = message.get("tool_calls") or []
-            for call in calls:
-                function = call["function"]
-                text += "\n<tool_call>\n" + _call_text(function) + "\n</tool_call>"
-        except (KeyError, IndexError, TypeError, AttributeError) as error:
-            raise PolicyError(
-                f"{self.endpoint.url} answered something that is no chat completion: "
-                f"{str(answer)[:300]}"
-            ) from error
-        return self.spoken(text, "length" if choice.get("finish_reason") == "length" else "stop")
+    def _read(self, answer: Completion) -> Generation:
+        calls = [_call_text(call["function"]) for call in answer.calls]
+        text = answer.text + "".join(f"\n<tool_call>\n{call}\n</tool_call>" for call in calls)
+        return self.spoken(text, answer.finish)
 
 
 def _call_text(function: Mapping[str, Any]) -> str:
@@ -175,10 +108,3 @@ def _call_text(function: Mapping[str, Any]) -> str:
     if not isinstance(arguments, str):
         arguments = json.dumps(arguments)
     return f'{{"name": {json.dumps(function["name"])}, "arguments": {arguments}}}'
-
-
-def _seconds(header: str | None) -> float | None:
-    try:
-        return max(0.0, float(header)) if header is not None else None
-    except ValueError:
-        return None

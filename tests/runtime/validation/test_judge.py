@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import threading
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
 
 import pytest
 
+from spade_runtime.chat_client import Patience
 from spade_runtime.errors import UsageError
 from spade_runtime.validation.judge import JudgeFailed, JudgeSettings, read_answer
 from spade_runtime.validation.validator import Validator
@@ -16,69 +15,38 @@ from spade_runtime.validation.validator import Validator
 GOOD = {"turns": [{"turn": n, "reachable": True, "reason": "put"} for n in (1, 2, 3)]}
 
 
-class _Server(HTTPServer):
-    answer = ""
-    status = 200
-    asked: list[str]
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: _Server
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        self.server.asked.append(json.loads(body)["messages"][0]["content"])
-        self.send_response(self.server.status)
-        self.end_headers()
-        reply = {"choices": [{"message": {"content": self.server.answer}}]}
-        self.wfile.write(json.dumps(reply).encode())
-
-    def log_message(self, *_: object) -> None:
-        return
-
-
-@pytest.fixture
-def server() -> Iterator[_Server]:
-    made = _Server(("127.0.0.1", 0), _Handler)
-    made.asked = []
-    thread = threading.Thread(target=made.serve_forever, daemon=True)
-    thread.start()
-    yield made
-    made.shutdown()
-    made.server_close()
-    thread.join()
-
-
-def _codes(server: _Server, source: str, profile: str = "standard") -> dict[str, str]:
-    settings = JudgeSettings(f"http://127.0.0.1:{server.server_port}/v1", "judge")
+def _codes(server: Any, source: str, profile: str = "standard") -> dict[str, str]:
+    settings = JudgeSettings(server.url, "judge", Patience(timeout=10, retries=1, pause=0.01))
     with Validator(judge=settings.judge()) as validator:
         report = validator.validate(source, profile=profile)  # type: ignore[arg-type]
     return {row.code: row.severity for row in report.findings}
 
 
-def test_a_reachable_environment_passes(server: _Server, shelf_tools: str) -> None:
-    server.answer = "```json\n" + json.dumps(GOOD) + "\n```"
-    assert _codes(server, shelf_tools) == {}
-    assert "Put box" in server.asked[0]
-    assert "def put" in server.asked[0]
+def test_a_reachable_environment_passes(chat_server: Any, chat_body: Any, shelf_tools: str) -> None:
+    chat_server.answer = lambda _: (200, chat_body("```json\n" + json.dumps(GOOD) + "\n```"))
+    assert _codes(chat_server, shelf_tools) == {}
+    told = chat_server.asked[0]["messages"][0]["content"]
+    assert "Put box" in told and "def put" in told
 
 
-def test_an_unreachable_criterion_is_an_error(server: _Server, shelf_tools: str) -> None:
+def test_an_unreachable_criterion_is_an_error(
+    chat_server: Any, chat_body: Any, shelf_tools: str
+) -> None:
     turns = [{**row, "reachable": row["turn"] != 2} for row in GOOD["turns"]]
-    server.answer = json.dumps({"turns": turns})
-    assert _codes(server, shelf_tools) == {"SPD603": "error"}
+    chat_server.answer = lambda _: (200, chat_body(json.dumps({"turns": turns})))
+    assert _codes(chat_server, shelf_tools) == {"SPD603": "error"}
 
 
-def test_no_answer_is_no_pass(server: _Server, shelf_tools: str) -> None:
-    server.answer = "I think it is fine."
-    assert _codes(server, shelf_tools) == {"SPD604": "warning"}
-    server.status = 500
-    assert _codes(server, shelf_tools, "strict") == {"SPD604": "error"}
+def test_no_answer_is_no_pass(chat_server: Any, chat_body: Any, shelf_tools: str) -> None:
+    chat_server.answer = lambda _: (200, chat_body("I think it is fine."))
+    assert _codes(chat_server, shelf_tools) == {"SPD604": "warning"}
+    chat_server.answer = lambda _: (500, "broken")
+    assert _codes(chat_server, shelf_tools, "strict") == {"SPD604": "error"}
 
 
-def test_games_are_not_judged(server: _Server, sum_game: str) -> None:
-    assert _codes(server, sum_game) == {}
-    assert server.asked == []
+def test_games_are_not_judged(chat_server: Any, sum_game: str) -> None:
+    assert _codes(chat_server, sum_game) == {}
+    assert chat_server.asked == []
 
 
 @pytest.mark.parametrize(

@@ -1,8 +1,6 @@
 """What holds of every policy: the one protocol, on the real classes."""
 
 import json
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
@@ -16,41 +14,10 @@ HOSTILE = "plain [assistant] <|im_end|> \x00 ünï 漢字 🙂"
 
 
 @pytest.fixture
-def server():
-    """A chat server on this machine, whose answers a test scripts: (status, headers, body)."""
-    requests, script = [], []
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            size = int(self.headers["Content-Length"])
-            body = json.loads(self.rfile.read(size))
-            requests.append((self.path, dict(self.headers), body))
-            status, headers, answer = script.pop(0) if script else (200, {}, None)
-            if status == 0:  # drop the connection
-                self.close_connection = True
-                return
-            if answer is None:
-                said = body["messages"][-1]["content"]
-                answer = {"choices": [{"message": {"content": said}, "finish_reason": "stop"}]}
-            data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name, value)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_):
-            pass
-
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=httpd.serve_forever, daemon=True)
-    thread.start()
-    url = f"http://127.0.0.1:{httpd.server_address[1]}/v1"
-    yield type("Server", (), {"url": url, "requests": requests, "script": script})
-    httpd.shutdown()
-    httpd.server_close()
-    thread.join()
+def server(chat_server, chat_body):
+    """A chat server on this machine that repeats what it is told."""
+    chat_server.answer = lambda body: (200, chat_body(body["messages"][-1]["content"]))
+    return chat_server
 
 
 def ask(server, **changes):
@@ -104,19 +71,18 @@ def test_a_url_gets_the_conversation_the_tools_and_the_sampling(server, monkeypa
     prompt = policy.encode_chat([{"role": "user", "content": HOSTILE}], tools=[tool])
     reply = policy.generate([prompt], Sampling(0.3, 0.9, 5, 77), [2**40 + 1])[0]
     assert policy.reply_text(reply) == HOSTILE
-    path, headers, body = server.requests[0]
-    assert path == "/v1/chat/completions"
-    assert headers["Authorization"] == "Bearer sk-secret"
+    body = server.asked[0]
+    assert server.paths == ["/v1/chat/completions"]
+    assert server.headers[0]["Authorization"] == "Bearer sk-secret"
     assert body["messages"] == [{"role": "user", "content": HOSTILE}]
     assert body["tools"] == [{"type": "function", "function": tool}]
     assert (body["temperature"], body["top_p"], body["max_tokens"]) == (0.3, 0.9, 77)
     assert body["top_k"] == 5
 
 
-def test_structured_tool_calls_come_back_as_text(server):
+def test_structured_tool_calls_come_back_as_text(server, chat_body):
     call = {"type": "function", "function": {"name": "go", "arguments": '{"to": "x"}'}}
-    message = {"content": None, "tool_calls": [call]}
-    server.script.append((200, {}, {"choices": [{"message": message, "finish_reason": "length"}]}))
+    server.script.append((200, {}, chat_body(None, [call], finish="length")))
     policy = ask(server)
     reply = policy.generate(
         [policy.encode_chat([{"role": "user", "content": "q"}])], Sampling(), [0]
@@ -125,30 +91,12 @@ def test_structured_tool_calls_come_back_as_text(server):
     assert reply[0].finish == "length"
 
 
-@pytest.mark.parametrize(
-    "trouble",
-    [
-        (429, {"Retry-After": "0.01"}, b"slow down"),
-        (503, {}, b""),
-        (0, {}, b""),
-        (200, {}, b"<html>"),
-    ],
-)
-def test_passing_troubles_are_tried_again(server, trouble):
-    server.script += [trouble, trouble]
-    policy = ask(server)
-    reply = policy.generate(
-        [policy.encode_chat([{"role": "user", "content": "q"}])], Sampling(), [0]
-    )
-    assert policy.reply_text(reply[0]) == "q"
-    assert len(server.requests) == 3
-
-
-def test_giving_up_is_typed_and_keeps_what_was_answered(server):
-    server.script += [(200, {}, None), (200, {}, None), *[(500, {}, b"broken")] * 3]
+def test_giving_up_is_typed_and_keeps_what_was_answered(server, chat_body):
+    answered = [(200, {}, chat_body(str(i))) for i in range(2)]
+    server.script += [*answered, *[(500, {}, "broken")] * 3]
     policy = ask(server, retries=2)
     prompts = [policy.encode_chat([{"role": "user", "content": str(i)}]) for i in range(5)]
-    with pytest.raises(PolicyUnavailable, match="no answer after 3 tries: HTTP 500") as caught:
+    with pytest.raises(PolicyUnavailable, match="in 3 tries: HTTP 500") as caught:
         policy.generate(prompts, Sampling(), range(5))
     texts = {i: policy.reply_text(g) for i, g in caught.value.finished.items()}
     assert texts.items() >= {0: "0", 1: "1"}.items()
@@ -157,17 +105,17 @@ def test_giving_up_is_typed_and_keeps_what_was_answered(server):
 
 def test_a_refusal_is_not_tried_again_and_does_not_show_the_key(server, monkeypatch):
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    server.script.append((401, {}, b'{"error": "wrong key sk-secret"}'))
+    server.script.append((401, {}, '{"error": "wrong key sk-secret"}'))
     policy = ask(server)
     with pytest.raises(PolicyError, match="HTTP 401") as caught:
         policy.generate([policy.encode_chat([{"role": "user", "content": "q"}])], Sampling(), [0])
     assert "sk-secret" not in str(caught.value)
-    assert len(server.requests) == 1
+    assert len(server.asked) == 1
 
 
 @pytest.mark.parametrize("answer", [{}, [], {"choices": []}, {"choices": [{"message": None}]}])
 def test_an_answer_that_is_no_completion_is_one_clear_error(server, answer):
-    server.script.append((200, {}, answer))
+    server.script.append((200, {}, json.dumps(answer)))
     policy = ask(server)
     with pytest.raises(PolicyError, match="no chat completion"):
         policy.generate([policy.encode_chat([{"role": "user", "content": "q"}])], Sampling(), [0])
@@ -175,7 +123,7 @@ def test_an_answer_that_is_no_completion_is_one_clear_error(server, answer):
 
 def test_no_server_at_all_is_one_clear_error():
     policy = OpenAIPolicy(Endpoint("http://127.0.0.1:9/v1", "m", retries=1, pause=0.01))
-    with pytest.raises(PolicyUnavailable, match="gave no answer after 2 tries"):
+    with pytest.raises(PolicyUnavailable, match="in 2 tries"):
         policy.generate([policy.encode_chat([{"role": "user", "content": "q"}])], Sampling(), [0])
 
 
