@@ -21,11 +21,14 @@ from spade_train.records import Records
 from spade_train.regeneration import Designer
 from spade_train.rollout import Rollout, RolloutSettings
 from spade_train.run_folder import RunFolder
+from spade_train.seeds import derive
 from spade_train.state import RunState
+from spade_train.tries import UNJUDGED
 
 if TYPE_CHECKING:
     from spade_runtime.sandbox import SandboxPool
     from spade_runtime.validation import Validator
+    from spade_runtime.validation.judge import Judge
     from spade_train.learners.torch_learner import LearnerSettings
     from spade_train.policies.hf import HFPolicy
 
@@ -49,12 +52,27 @@ class TrainingJudge:
     def validate(self, source: str, *, hint: str | None = None) -> ValidationReport:
         """Return the verdict on a source, with its hint where one is given."""
         # A text without a line break would be taken for a path.
-        return self.validator.validate(
+        report = self.validator.validate(
             source if source.endswith("\n") else source + "\n",
             hint=hint,
             blind_win_limit=self.blind_win_limit,
             path="<design>",
         )
+        return closed(report)
+
+
+def closed(report: ValidationReport) -> ValidationReport:
+    """Return the verdict where a judge that did not answer counts against a design.
+
+    In the standard profile that is a warning; to train on what nobody judged would make it a pass.
+    """
+    if not any(finding.code == UNJUDGED for finding in report.findings):
+        return report
+    findings = [
+        f.model_copy(update={"severity": "error"}) if f.code == UNJUDGED else f
+        for f in report.findings
+    ]
+    return report.model_copy(update={"findings": findings, "verdict": "rejected"})
 
 
 class Silent:
@@ -100,7 +118,7 @@ def assembled(
     corpus = (
         Corpus.open(config.corpus, max_words=config.corpus_max_words) if config.use_corpus else None
     )
-    agent = policy or load_policy(config)
+    agent = with_adapters(policy or load_policy(config), config)
     agent.limit_context(config.context_tokens)
     ledger = Ledger(parameters=agent.parameters)
     state = RunState(Memory(config.memory_capacity), _objective(config), ledger)
@@ -116,7 +134,8 @@ def assembled(
             agent.engine = learner.engine = crew
         writer = designer_policy(config, agent)
         sandbox = stack.enter_context(SandboxPool())
-        judge = TrainingJudge(stack.enter_context(Validator(pool=sandbox)), config.blind_win_limit)
+        validator = stack.enter_context(Validator(pool=sandbox, judge=_criteria_judge(config)))
+        judge = TrainingJudge(validator, config.blind_win_limit)
         player = role_view(agent, config.thinking in ("agent", "both"), config.thinking)
         yield Run(
             config=config,
@@ -147,6 +166,27 @@ def load_policy(config: RunConfig) -> HFPolicy:
     from spade_train.policies.hf import HFPolicy
 
     return HFPolicy.load(config.model)
+
+
+def with_adapters(policy: HFPolicy, config: RunConfig) -> HFPolicy:
+    """Return the policy with LoRA adapters where the configuration asks for them.
+
+    Raises:
+        ConfigError: the model has none of the layers.
+    """
+    if not config.lora_rank:
+        return policy
+    from spade_train.learners.adapters import with_lora
+
+    return policy.with_model(
+        with_lora(
+            policy.model,
+            rank=config.lora_rank,
+            alpha=config.lora_alpha,
+            targets=config.lora_targets,
+            seed=derive("lora", config.seed),
+        )
+    )
 
 
 def designer_policy(config: RunConfig, agent: HFPolicy) -> Policy:
@@ -186,6 +226,12 @@ def learner_settings(config: RunConfig) -> LearnerSettings:
         temperature=dict.fromkeys(ROLES, config.temperature),
         seed=config.seed,
     )
+
+
+def _criteria_judge(config: RunConfig) -> Judge | None:
+    from spade_runtime.validation.judge import JudgeSettings
+
+    return JudgeSettings(config.judge_url, config.judge_model).judge() if config.judge_url else None
 
 
 def _objective(config: RunConfig) -> Any:

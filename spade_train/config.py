@@ -89,6 +89,12 @@ class RunConfig(BaseModel):
         heldout: folder of held-out environments; empty uses those that come with the model.
         heldout_plays: plays of each held-out environment.
         checkpoint_every: steps between checkpoints.
+        lora_rank: rank of the adapters that train beside frozen weights; 0 trains all weights.
+        lora_alpha: the adapters' product is scaled by lora_alpha / lora_rank.
+        lora_targets: layers that get adapters, or `all-linear`.
+        judge_url: an OpenAI-compatible URL of a judge of tool criteria; its key stands in the
+            environment variable SPADE_JUDGE_KEY. A design that it does not judge is not accepted.
+        judge_model: the model to ask there.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
@@ -164,6 +170,11 @@ class RunConfig(BaseModel):
     heldout_every: int = Field(0, ge=0)
     heldout_plays: Count = 4
     checkpoint_every: Count = 1
+    lora_rank: int = Field(0, ge=0)
+    lora_alpha: Count = 32
+    lora_targets: Names = ("all-linear",)
+    judge_url: str = ""
+    judge_model: str = ""
     workers: Count = 1
     seed: int = Field(0, ge=0)
     run_dir: str = ""

@@ -142,5 +142,10 @@ def _designer(config: RunConfig) -> Iterator[str]:
         )
     if config.designer_url and not config.designer_model:
         yield f"designer_url={config.designer_url} needs designer_model=NAME, the model to ask for"
+    if bool(config.judge_url) != bool(config.judge_model):
+        given = "judge_url" if config.judge_url else "judge_model"
+        yield (f"{given} alone names no judge; give judge_url=http://HOST:PORT/v1 judge_model=NAME")
+    if config.lora_rank and not config.lora_targets:
+        yield "lora_targets is empty; name layers, or use lora_targets=[all-linear]"
     if config.use_corpus and not config.corpus:
         yield "corpus is empty; name a source such as corpus=[builtin], or use ablation=no_corpus"

@@ -78,6 +78,7 @@ def of_regeneration(regeneration: Regeneration) -> dict[str, Any]:
         "designer/environments": len(pool),
         "designer/hinted_share": _mean([float(d.hint is not None) for d in pool]),
         "designer/duplicates": sum(a.duplicate_of is not None for a in accepted),
+        "designer/judge_silent": sum(a.unjudged for a in regeneration.tries),
     }
 
 

@@ -288,11 +288,14 @@ class Designer:
         )
 
     def _invalid(self, config: RunConfig, tries: Sequence[Try], version: int) -> list[Design]:
-        """Return the first invalid try of each slot, where invalid designs are paid."""
+        """Return the first invalid try of each slot, where invalid designs are paid.
+
+        One that the judge left unjudged is not the designer's fault: it is neither used nor paid.
+        """
         if config.invalid_reward == "none":
             return []
         first: dict[int, Try] = {}
         for attempt in tries:
-            if not attempt.accepted:
+            if not attempt.accepted and not attempt.unjudged:
                 first.setdefault(attempt.slot, attempt)
         return [self._design(first[slot], version, False) for slot in sorted(first)]

@@ -17,6 +17,8 @@ from spade_train.tokens import Conversation
 
 _TITLE = re.compile(r"^\s+title\s*=\s*[\"'](.+?)[\"']\s*$", re.MULTILINE)
 _DOCSTRING = re.compile(r"""^\s+[\"']{3}(.+?)(?:[\"']{3}|$)""", re.MULTILINE)
+# The finding that the judge did not answer.
+UNJUDGED = "SPD604"
 # Text without code is kept in the records up to this length.
 SHOWN_CHARS = 4000
 
@@ -52,6 +54,11 @@ class Try:
     def accepted(self) -> bool:
         """Whether the validator accepted its source, and of the kind that was asked for."""
         return self.report is not None and self.report.verdict == "accepted" and not self.reason
+
+    @property
+    def unjudged(self) -> bool:
+        """Whether nobody can say what it is worth, because the judge of its criteria was silent."""
+        return self.report is not None and any(f.code == UNJUDGED for f in self.report.findings)
 
     def to_json(self) -> dict[str, Any]:
         """Return the line of `designs.jsonl`."""

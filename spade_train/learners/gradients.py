@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import torch
 
+from spade_train.learners.adapters import has_adapters
 from spade_train.learners.base import ROLES, Role, TrainRow
 from spade_train.learners.terms import (
     clipped_surrogate_loss,
@@ -225,9 +226,8 @@ class Gradients:
     ) -> torch.Tensor:
         if self.reference is not None:
             return self._logprobs(self.reference, rows, settings)
-        adapters = hasattr(self.model, "disable_adapter")
         off: AbstractContextManager[Any] = (
-            self.model.disable_adapter() if adapters else nullcontext()
+            self.model.disable_adapter() if has_adapters(self.model) else nullcontext()
         )
         with off:
             return self._logprobs(self.model, rows, settings)

@@ -3,6 +3,13 @@
 Both roles train the same weights: each minibatch gives one gradient a role, clipped and logged by
 role. They are summed for one Adam (`shared`, the paper), or each goes to an Adam of its own
 (`per_role`).
+
+It stands on torch alone. Accelerate's part on one process would be to place the model (the policy
+that shares it has done so), to hold back the exchange of gradients between accumulated passes (there
+is nobody to exchange with), and to clip what stands in `.grad`: but here each role's gradient is
+clipped and logged by itself before the sum, and comes from helper processes as plain tensors. Its
+process-wide state would add what a bit-exact resume must not depend on. Runs on several devices
+belong to a learner that is built on it, behind the same protocol.
 """
 
 from __future__ import annotations
@@ -18,6 +25,7 @@ import numpy as np
 import torch
 
 from spade_train.errors import CheckpointError
+from spade_train.learners.adapters import WEIGHTS, describe, has_adapters, saved_name
 from spade_train.learners.base import ROLES, Role, TrainBatch, TrainRow
 from spade_train.learners.gradients import Gradients, LearnerSettings, Share, Tally, total_norm
 from spade_train.seeds import derive
@@ -115,11 +123,13 @@ class TorchLearner:
         from safetensors import SafetensorError
         from safetensors.torch import save_file
 
-        tensors = {name: p.detach().contiguous() for name, p in self.parameters.items()}
+        tensors = {self._stored(n): p.detach().contiguous() for n, p in self.parameters.items()}
         states = {name: optimizer.state_dict() for name, optimizer in self.optimizers.items()}
         state = {"version": self.version, "origin": self._origin, "optimizers": states}
         try:
-            save_file(tensors, folder / "weights.safetensors")
+            save_file(tensors, folder / self._file, metadata={"format": "pt"})
+            if has_adapters(self.model):
+                describe(self.model, folder)
             torch.save(state, folder / "optimizer.pt")
         except (SafetensorError, RuntimeError) as error:  # how both say that a disk is full
             raise OSError(f"the weights can't be written: {error}") from error
@@ -134,11 +144,11 @@ class TorchLearner:
         from safetensors.torch import load_file
 
         try:
-            tensors = load_file(folder / "weights.safetensors")
+            tensors = load_file(folder / self._file)
             state = torch.load(folder / "optimizer.pt", weights_only=True)
         except (OSError, SafetensorError, RuntimeError, EOFError, ValueError) as error:
             raise CheckpointError(f"the checkpoint {folder} can't be read: {error}") from error
-        shapes = {name: tuple(p.shape) for name, p in self.parameters.items()}
+        shapes = {self._stored(name): tuple(p.shape) for name, p in self.parameters.items()}
         if {name: tuple(t.shape) for name, t in tensors.items()} != shapes:
             raise CheckpointError(f"the checkpoint {folder} is of another model than this run's")
         if state["origin"] != self._origin:
@@ -150,10 +160,17 @@ class TorchLearner:
             raise CheckpointError(f"the checkpoint {folder} is of another optimizer setting")
         with torch.no_grad():
             for name, parameter in self.parameters.items():
-                parameter.copy_(tensors[name])
+                parameter.copy_(tensors[self._stored(name)])
         for name, optimizer in self.optimizers.items():
             optimizer.load_state_dict(state["optimizers"][name])
         self.version = int(state["version"])
+
+    @property
+    def _file(self) -> str:
+        return WEIGHTS if has_adapters(self.model) else "weights.safetensors"
+
+    def _stored(self, parameter: str) -> str:
+        return saved_name(parameter) if has_adapters(self.model) else parameter
 
     def _step(
         self,
@@ -222,7 +239,7 @@ class TorchLearner:
 def reference_of(model: Any, settings: LearnerSettings) -> Any:
     """Return a frozen copy of a model where a KL needs one and adapters don't stand for it."""
     needed = any(settings.kl_coefficient[role] > 0 for role in ROLES)
-    if not needed or hasattr(model, "disable_adapter"):
+    if not needed or has_adapters(model):
         return None
     return copy.deepcopy(model).requires_grad_(False)
 
