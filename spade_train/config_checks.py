@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from spade_runtime.taxonomy import GAME_SKILLS, TOOL_SKILLS
 from spade_train.skills import kind_of
@@ -37,8 +37,34 @@ def readable(error: ValidationError) -> str:
         return f"the configuration has no value for {key!r}; start from a preset, or add it"
     if first["type"] == "literal_error":
         return f"{key}={first['input']!r} is not possible; it is {first['ctx']['expected']}"
-    text = first["msg"][0].lower() + first["msg"][1:]
-    return f"{key}={first['input']!r} is not possible: {text}"
+    return f"{key}={first['input']!r} is not possible: {_wanted(first)}"
+
+
+# What to write instead, by the kind of pydantic's complaint and with what it knows of the limits.
+_WANTED = {
+    "int_parsing": "write a whole number",
+    "int_type": "write a whole number",
+    "int_from_float": "write a whole number",
+    "float_parsing": "write a number",
+    "float_type": "write a number",
+    "bool_parsing": "write true or false",
+    "bool_type": "write true or false",
+    "string_type": "write a text",
+    "string_too_short": "write a name",
+    "tuple_type": "write a list, such as [first,second]",
+    "greater_than_equal": "write {ge:g} or more",
+    "greater_than": "write a number above {gt:g}",
+    "less_than_equal": "write {le:g} or less",
+    "less_than": "write a number below {lt:g}",
+}
+
+
+def _wanted(complaint: Mapping[str, Any]) -> str:
+    known = _WANTED.get(complaint["type"])
+    if known is not None:
+        return known.format(**complaint.get("ctx", {}))
+    text: str = complaint["msg"]
+    return text[0].lower() + text[1:]
 
 
 def impossible(config: RunConfig) -> Iterator[str]:

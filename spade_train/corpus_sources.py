@@ -189,10 +189,20 @@ class DatasetSource:
         _need_datasets(name)
         from datasets import load_dataset
 
+        from spade_train.hub import cache_alone, unreachable
+
         dataset, _, split = name.partition(":")
+        away = unreachable()
         try:
-            return cls(load_dataset(dataset, split=split or "train"), name)
+            with cache_alone(when=bool(away)):
+                return cls(load_dataset(dataset, split=split or "train"), name)
         except (OSError, ValueError) as error:
+            if away:
+                raise UsageError(
+                    f"the dataset {name!r} is not in the cache, and the hub can't be reached "
+                    f"({away}); name a .jsonl or .parquet file, or a folder that `datasets` saved "
+                    f"where there is a network"
+                ) from None
             raise UsageError(f"can't load the dataset {name!r}: {error}") from None
 
     def __len__(self) -> int:

@@ -5,11 +5,11 @@ role. They are summed for one Adam (`shared`, the paper), or each goes to an Ada
 (`per_role`).
 
 It stands on torch alone. Accelerate's part on one process would be to place the model (the policy
-that shares it has done so), to hold back the exchange of gradients between accumulated passes (there
-is nobody to exchange with), and to clip what stands in `.grad`: but here each role's gradient is
-clipped and logged by itself before the sum, and comes from helper processes as plain tensors. Its
-process-wide state would add what a bit-exact resume must not depend on. Runs on several devices
-belong to a learner that is built on it, behind the same protocol.
+that shares it has done so), to hold back the exchange of gradients between accumulated passes
+(there is nobody to exchange with), and to clip what stands in `.grad`: but here each role's
+gradient is clipped and logged by itself before the sum, and comes from helper processes as plain
+tensors. Its process-wide state would add what a bit-exact resume must not depend on. Runs on
+several devices belong to a learner that is built on it, behind the same protocol.
 """
 
 from __future__ import annotations

@@ -63,11 +63,21 @@ class HFPolicy:
         """
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
+        from spade_train.hub import cache_alone, unreachable
+
+        local = Path(path).is_dir() or str(path).startswith(("/", ".", "~"))
+        away = "" if local else unreachable()
         device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         try:
-            tokenizer = AutoTokenizer.from_pretrained(str(path))
-            model = AutoModelForCausalLM.from_pretrained(str(path), dtype=getattr(torch, dtype))
+            with cache_alone(when=bool(away)):
+                tokenizer = AutoTokenizer.from_pretrained(str(path))
+                model = AutoModelForCausalLM.from_pretrained(str(path), dtype=getattr(torch, dtype))
         except (OSError, ValueError, KeyError) as error:
+            if away:
+                raise PolicyError(
+                    f"the model {str(path)!r} is not in the cache, and the hub can't be reached "
+                    f"({away}); give a folder that holds config.json, the weights and the tokenizer"
+                ) from error
             raise PolicyError(
                 f"the model {str(path)!r} can't be loaded: {error}; give a folder that holds "
                 f"config.json, the weights and the tokenizer"

@@ -110,6 +110,11 @@ def read_yaml(path: Path) -> dict[str, Any]:
 
     try:
         data = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigError(
+            f"there is no configuration file {path}; name a YAML file of `key: value` lines, or a "
+            f"preset: {', '.join(PRESETS)}"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"can't read the configuration {path}: {error}") from None
     except yaml.YAMLError as error:

@@ -243,7 +243,15 @@ def test_hinted_plays_follow_the_group():
         (["ablation=fixed_pool"], "ablation=fixed_pool is not offered yet"),
         (["setting=game"], "unknown setting 'game'; did you mean 'games'"),
         (["steps"], "an override is written key=value, got 'steps'"),
-        (["steps=0"], "steps=0 is not possible: input should be greater than or equal to 1"),
+        (["steps=0"], "steps=0 is not possible: write 1 or more"),
+        (["steps=abc"], "steps='abc' is not possible: write a whole number"),
+        (["steps=1.5"], "steps=1.5 is not possible: write a whole number"),
+        (["top_p=most"], "top_p='most' is not possible: write a number"),
+        (["top_p=1.5"], "top_p=1.5 is not possible: write 1 or less"),
+        (["learning_rate=0"], "learning_rate=0 is not possible: write a number above 0"),
+        (["train_hints=maybe"], "train_hints='maybe' is not possible: write true or false"),
+        (["corpus=3"], "corpus=3 is not possible: write a list"),
+        (["run_dir=[a]"], "run_dir=.*is not possible: write a text"),
         (["steps=[}"], "the value of steps is not readable"),
         (["objective=luck"], "objective='luck' is not possible; it is 'blend'"),
         (["invalid_reward=2"], "invalid_reward=2 is not possible"),
@@ -321,8 +329,10 @@ def test_bad_files(tmp_path, content, message):
 
 
 def test_a_missing_file(tmp_path):
-    with pytest.raises(ConfigError, match="can't read the configuration"):
+    with pytest.raises(ConfigError, match=r"there is no configuration file .*none.yaml; name a"):
         resolve("tiny", file=tmp_path / "none.yaml")
+    with pytest.raises(ConfigError, match="can't read the configuration"):
+        resolve("tiny", file=tmp_path)
 
 
 def test_incomplete_values_name_what_is_missing():
