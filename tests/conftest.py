@@ -7,9 +7,13 @@ import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
+
+if TYPE_CHECKING:
+    from spade_runtime.sandbox import SandboxPool
+    from spade_runtime.validation import Validator
 
 
 @pytest.fixture(scope="session")
@@ -24,6 +28,36 @@ def golden() -> dict[str, Any]:
     text = (Path(__file__).parent / "golden" / "golden.json").read_text(encoding="utf-8")
     values: dict[str, Any] = json.loads(text)
     return values
+
+
+@pytest.fixture(scope="session")
+def isolation() -> None:
+    """Skips where the sandbox can't isolate."""
+    from spade_runtime.errors import IsolationUnavailable
+    from spade_runtime.sandbox import SandboxPool
+
+    try:
+        SandboxPool().close()
+    except IsolationUnavailable as missing:
+        pytest.skip(f"no isolation here: {missing}")
+
+
+@pytest.fixture(scope="session")
+def sandbox(isolation: None) -> Iterator[SandboxPool]:
+    """A pool as it is used, one for all tests."""
+    from spade_runtime.sandbox import SandboxPool
+
+    with SandboxPool() as pool:
+        yield pool
+
+
+@pytest.fixture(scope="session")
+def validator(sandbox: SandboxPool) -> Iterator[Validator]:
+    """A validator at the default isolation, one for all tests."""
+    from spade_runtime.validation import Validator
+
+    with Validator(pool=sandbox) as made:
+        yield made
 
 
 class ChatServer:
@@ -100,15 +134,29 @@ def chat(text: str | None, calls: list[dict[str, Any]] | None = None, finish: st
     return json.dumps({"choices": [{"message": message, "finish_reason": finish}]})
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def chat_body() -> Callable[..., str]:
     """The maker of a chat completion's body."""
     return chat
 
 
+@pytest.fixture(scope="session")
+def start_chat_server() -> Iterator[Callable[[], ChatServer]]:
+    """Starts a local server that lives as long as the tests."""
+    started: list[ChatServer] = []
+
+    def start() -> ChatServer:
+        started.append(ChatServer())
+        return started[-1]
+
+    yield start
+    for server in started:
+        server.close()
+
+
 @pytest.fixture
 def chat_server() -> Iterator[ChatServer]:
-    """A local server, closed at the end."""
+    """A local server, closed at the test's end."""
     server = ChatServer()
     yield server
     server.close()

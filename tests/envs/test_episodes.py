@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,12 +34,6 @@ class BrittleEnv(TextEnv):
             raise RuntimeError("it broke")
         return f"You said {action!r}.", 0.0, False, False, {}
 '''
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[SandboxPool]:
-    with SandboxPool() as pool:
-        yield pool
 
 
 def play(sandbox: SandboxPool, name: str, agent: Any, count: int = 6) -> list[Episode]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -44,12 +43,6 @@ class LoudEnv(TextEnv):
         good = action == "yes"
         return "[link=x]done[/link]", 1.0 if good else 0.25, good, False, {}
 '''
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[SandboxPool]:
-    with SandboxPool() as pool:
-        yield pool
 
 
 def play(sandbox: SandboxPool, source: Any, lines: list[str], **options: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -18,12 +17,6 @@ from spade_runtime.errors import InvalidEnvironment, UsageError
 from spade_runtime.sandbox import SandboxPool
 from spade_runtime.spec import Provenance, ValidationSummary
 from spade_runtime.validation import Validator
-
-
-@pytest.fixture(scope="module")
-def sandbox() -> Iterator[SandboxPool]:
-    with SandboxPool() as pool:
-        yield pool
 
 
 @pytest.fixture
@@ -96,13 +89,12 @@ def test_another_pool_keeps_hint_and_provenance_but_not_its_verdict(
 
 
 def test_a_checked_import_records_the_verdict(
-    sandbox: SandboxPool, folder: Path, tmp_path: Path
+    sandbox: SandboxPool, validator: Validator, folder: Path, tmp_path: Path
 ) -> None:
     pool = Pool(tmp_path / "pool", create=True)
     records = Records(tmp_path / "verdicts.sqlite")
-    with Validator(pool=sandbox) as validator:
-        importer = Importer(pool, sandbox, validator, profile="strict", records=records)
-        assert [one.status for one in importer.folder(folder)] == ["added", "added"]
+    importer = Importer(pool, sandbox, validator, profile="strict", records=records)
+    assert [one.status for one in importer.folder(folder)] == ["added", "added"]
     for entry in pool.entries():
         assert records.holds(entry.sha256, "strict")
         assert entry.verdict == "accepted" and entry.profile == "strict"

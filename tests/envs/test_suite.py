@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,12 +13,6 @@ from spade_runtime.taxonomy import GAME_SKILLS, TOOL_SKILLS
 from spade_runtime.validation import Validator
 
 NAMES = suite.names()
-
-
-@pytest.fixture(scope="module")
-def validator() -> Iterator[Validator]:
-    with Validator() as validator:
-        yield validator
 
 
 def test_there_are_enough_of_each_kind() -> None:

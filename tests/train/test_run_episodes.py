@@ -8,7 +8,6 @@ from spade_envs import suite
 from spade_envs.episodes import read_episodes
 from spade_envs.manifest import source_hash
 from spade_envs.replay import replay
-from spade_runtime.sandbox import SandboxPool
 from spade_train.ledger import Ledger
 from spade_train.policies.base import Sampling
 from spade_train.policies.scripted import ScriptedPolicy
@@ -24,19 +23,18 @@ def chatter(messages, rng):
 
 @pytest.mark.parametrize("name", ["TrufflePatchEnv", "MapRoomEnv"])
 @pytest.mark.parametrize("hint", [None, "Look around.\n\nHint: twice."])
-def test_lines_of_a_run_replay_bit_for_bit(tmp_path, name, hint):
+def test_lines_of_a_run_replay_bit_for_bit(tmp_path, sandbox, name, hint):
     source = suite.paths()[name].read_text()
     kind = suite.specs()[name].kind
     group = Group("d-1", source_hash(source), source, kind, [3, 4, 5], hint)
     settings = RolloutSettings("compact", Sampling(max_tokens=64), 6, 4096)
-    with SandboxPool() as sandbox:
-        rollout = Rollout(sandbox, ScriptedPolicy(chatter), settings, Ledger(parameters=1))
-        plays = rollout.play([group], 0)[0]
-        file = tmp_path / "step-000000.jsonl"
-        file.write_text("".join(json.dumps(play.to_json(0, "terminal")) + "\n" for play in plays))
-        episodes = list(read_episodes(file))
-        with sandbox.open(source, instances=3) as session:
-            assert replay(session, episodes) == [None, None, None]
+    rollout = Rollout(sandbox, ScriptedPolicy(chatter), settings, Ledger(parameters=1))
+    plays = rollout.play([group], 0)[0]
+    file = tmp_path / "step-000000.jsonl"
+    file.write_text("".join(json.dumps(play.to_json(0, "terminal")) + "\n" for play in plays))
+    episodes = list(read_episodes(file))
+    with sandbox.open(source, instances=3) as session:
+        assert replay(session, episodes) == [None, None, None]
     assert [one.seed for one in episodes] == [3, 4, 5]
     assert sum(one.turns for one in episodes) > 0
 

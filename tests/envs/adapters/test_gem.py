@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib.util
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from spade_envs import suite
 from spade_runtime.errors import UsageError
-from spade_runtime.sandbox import SandboxPool
 
 needs_gem = pytest.mark.skipif(
     importlib.util.find_spec("gem") is None, reason="gem-llm is not installed"
@@ -18,17 +18,9 @@ needs_gem = pytest.mark.skipif(
 GUESS = "game:GuessTheNumber-v0-easy"
 
 
-def solved(name: str, seed: int) -> list[Any]:
-    with SandboxPool() as pool, pool.open(suite.paths()[name]) as session:
-        session.reset([seed])
-        found = session.solution()[0]
-        assert found is not None
-        return found
-
-
 @needs_gem
 @pytest.mark.filterwarnings("default")
-def test_ours_are_made_and_won_by_their_ids() -> None:
+def test_ours_are_made_and_won_by_their_ids(solution_of: Callable[..., list[Any]]) -> None:
     import gem
     from gem.core import Env
 
@@ -40,14 +32,14 @@ def test_ours_are_made_and_won_by_their_ids() -> None:
     first, _ = env.reset(seed=7)
     assert first == env.reset(seed=7)[0] and first != env.reset(seed=8)[0]
     env.reset(seed=7)
-    for action in solved("RollingDieEnv", 7):
+    for action in solution_of("RollingDieEnv", 7):
         result = env.step(f"so \\boxed{{{action}}}")
     assert result[1:4] == (1.0, True, False) and result[4]["spade"]["solved"]
     env.close()
     desk = gem.make("spade/MapRoom-v0", hinted=True)
     first, info = desk.reset(seed=3)
     assert "<tools>" in first and "\n\nHint: " in first and info["spade"]["tools"]
-    for message in solved("MapRoomEnv", 3):
+    for message in solution_of("MapRoomEnv", 3):
         result = desk.step(message)
     assert result[1] == 1.0 and result[2]
     desk.close()
@@ -55,12 +47,12 @@ def test_ours_are_made_and_won_by_their_ids() -> None:
 
 @needs_gem
 @pytest.mark.filterwarnings("default")
-def test_a_spawned_twin_stands_in_the_same_place() -> None:
+def test_a_spawned_twin_stands_in_the_same_place(solution_of: Callable[..., list[Any]]) -> None:
     from spade_envs.adapters.gem import GemEnv
 
     env = GemEnv("RollingDie", seed=4)
     env.reset()
-    *early, last = solved("RollingDieEnv", env._played[0])
+    *early, last = solution_of("RollingDieEnv", env._played[0])
     for action in early:
         env.step(action)
     twin, other = env.spawn(same_state=True), env.spawn()
@@ -88,7 +80,7 @@ def test_gems_vector_steps_a_group() -> None:
 
 @needs_gem
 @pytest.mark.filterwarnings("default")
-def test_all_of_the_suite_and_of_a_pool_is_registered(tmp_path: Any) -> None:
+def test_all_of_the_suite_and_of_a_pool_is_registered(tmp_path: Any, sandbox: Any) -> None:
     from gem.envs.registration import ENV_REGISTRY
 
     from spade_envs.adapters.gem import register
@@ -100,8 +92,7 @@ def test_all_of_the_suite_and_of_a_pool_is_registered(tmp_path: Any) -> None:
         suite.paths()["RollingDieEnv"].read_text().replace("RollingDieEnv", "OtherDieEnv")
     )
     pool = Pool(tmp_path / "pool", create=True)
-    with SandboxPool() as sandbox:
-        assert [one.status for one in Importer(pool, sandbox).folder(tmp_path)] == ["added"]
+    assert [one.status for one in Importer(pool, sandbox).folder(tmp_path)] == ["added"]
     (name,) = register(pool=tmp_path / "pool")
     assert name == "spade/OtherDie-v0"
     import gem

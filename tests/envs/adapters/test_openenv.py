@@ -8,17 +8,13 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from spade_envs import suite
 from spade_envs.pool import Pool
-from spade_envs.pool_export import export_pool
-from spade_envs.pool_import import Importer
-from spade_runtime.sandbox import SandboxPool
 
 needs_openenv = pytest.mark.skipif(
     importlib.util.find_spec("openenv") is None, reason="openenv-core is not installed"
@@ -26,19 +22,10 @@ needs_openenv = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def package(exported: Callable[..., Path]) -> Path:
     """A small pool, exported as an OpenEnv package."""
-    folder = tmp_path_factory.mktemp("sources")
-    for name in ("StampDrawerEnv", "MapRoomEnv"):
-        path = suite.paths()[name]
-        (folder / path.name).write_bytes(path.read_bytes())
-        (folder / f"{path.stem}.hint.txt").write_text("Take your time.\n")
-    pool = Pool(tmp_path_factory.mktemp("pool") / "p", create=True)
-    with SandboxPool() as sandbox:
-        assert {one.status for one in Importer(pool, sandbox).folder(folder)} == {"added"}
-    target = tmp_path_factory.mktemp("out") / "served"
-    export_pool(pool, pool.entries(), target, "openenv")
-    return target
+    hints = dict.fromkeys(("StampDrawerEnv", "MapRoomEnv"), "Take your time.")
+    return exported("openenv", "served", hints)
 
 
 def test_the_package_holds_a_locked_pool_and_a_manifest(package: Path) -> None:

@@ -6,6 +6,7 @@ import importlib.util
 import inspect
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,6 @@ import pytest
 from spade_envs import suite
 from spade_envs.adapters import trl as adapter
 from spade_runtime.errors import UsageError
-from spade_runtime.sandbox import SandboxPool
 
 needs_trl = pytest.mark.skipif(
     importlib.util.find_spec("trl") is None, reason="the extra train (trl) is not installed"
@@ -61,15 +61,7 @@ def test_the_model_sees_the_schemas_of_the_tools(name: str) -> None:
         assert all(one["description"] for one in shown["properties"].values())
 
 
-def solution_of(name: str, seed: int) -> list[Any]:
-    with SandboxPool() as pool, pool.open(suite.paths()[name]) as session:
-        session.reset([seed])
-        found = session.solution()[0]
-        assert found is not None
-        return found
-
-
-def test_a_game_is_played_by_calls_of_act() -> None:
+def test_a_game_is_played_by_calls_of_act(solution_of: Callable[..., list[Any]]) -> None:
     rollout: Any = adapter.environment("spade/RollingDie-v0")()
     assert set(offered(rollout)) == {"act"}
     first = rollout.reset(seed=5, prompt="ignored")
@@ -83,7 +75,9 @@ def test_a_game_is_played_by_calls_of_act() -> None:
     assert rollout.reset(seed=6) != first and rollout.get_reward() == 0.0
 
 
-def test_a_tool_desk_reveals_its_instructions_call_by_call() -> None:
+def test_a_tool_desk_reveals_its_instructions_call_by_call(
+    solution_of: Callable[..., list[Any]],
+) -> None:
     rollout: Any = adapter.environment("spade/MapRoom-v0", hinted=True)()
     assert "\n\nHint: " in rollout.reset(seed=3)
     calls = [one for message in solution_of("MapRoomEnv", 3) for one in message]
@@ -113,13 +107,12 @@ def test_what_can_not_be_is_refused() -> None:
         adapter.environment("spade/RolingDie-v0")
 
 
-def scripted(text: str, row: int) -> str:
+def scripted(text: str, row: int, answers: dict[int, str]) -> str:
     """The policy's next words, after what it was shown: one right call, one wrong, then an end."""
     if "<tool_response>" in text:
         return "Done.<|im_end|>"
     seed = int(re.findall(r"task (\d+)", text)[0])
-    right = solution_of("StampDrawerEnv", seed)[0]
-    action = right if row % 2 == 0 else "1000000"
+    action = answers[seed] if row % 2 == 0 else "1000000"
     call = json.dumps({"name": "act", "arguments": {"action": action}})
     return f"<tool_call>\n{call}\n</tool_call><|im_end|>"
 
@@ -155,13 +148,32 @@ def tiny() -> tuple[Any, Any]:
     return Qwen3ForCausalLM(config), tokenizer
 
 
+def one_step(folder: Path, **changes: Any) -> Any:
+    """The arguments of a trainer that takes one step here and writes nothing."""
+    from trl import GRPOConfig
+
+    return GRPOConfig(
+        output_dir=str(folder),
+        max_steps=1,
+        num_generations=2,
+        per_device_train_batch_size=4,
+        report_to=[],
+        save_strategy="no",
+        logging_steps=1,
+        use_cpu=True,
+        **changes,
+    )
+
+
 @needs_trl
 @pytest.mark.filterwarnings("default")
-def test_the_trainer_takes_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_trainer_takes_a_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, solution_of: Callable[..., list[Any]]
+) -> None:
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
     import torch
     from datasets import Dataset
-    from trl import GRPOConfig, GRPOTrainer
+    from trl import GRPOTrainer
 
     torch.manual_seed(0)
     model, tokenizer = tiny()
@@ -173,10 +185,11 @@ def test_the_trainer_takes_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         def _generate_single_turn(self, prompt_ids: Any, *_: Any, **__: Any) -> Any:
             texts = [tokenizer.decode(ids) for ids in prompt_ids]
             heard.extend(texts)
-            said = [scripted(text, row) for row, text in enumerate(texts)]
+            said = [scripted(text, row, answers) for row, text in enumerate(texts)]
             return [tokenizer.encode(one) for one in said], None
 
     seeds = [11, 12]
+    answers = {seed: solution_of("StampDrawerEnv", seed)[0] for seed in seeds}
     listed = [
         row
         for seed in seeds
@@ -187,18 +200,7 @@ def test_the_trainer_takes_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         processing_class=tokenizer,
         train_dataset=Dataset.from_list(listed),
         environment_factory=adapter.environment("spade/StampDrawer-v0"),
-        args=GRPOConfig(
-            output_dir=str(tmp_path),
-            max_steps=1,
-            num_generations=2,
-            per_device_train_batch_size=4,
-            max_completion_length=2048,
-            report_to=[],
-            save_strategy="no",
-            logging_steps=1,
-            use_cpu=True,
-            shuffle_dataset=False,
-        ),
+        args=one_step(tmp_path, max_completion_length=2048, shuffle_dataset=False),
     )
     before = {name: value.clone() for name, value in model.named_parameters()}
     trainer.train()
@@ -217,7 +219,7 @@ def test_the_trainer_takes_a_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
 def test_a_run_may_mix_environments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
     from datasets import Dataset
-    from trl import GRPOConfig, GRPOTrainer
+    from trl import GRPOTrainer
 
     names = ["spade/StampDrawer-v0", "spade/MapRoom-v0"]
     model, tokenizer = tiny()
@@ -226,17 +228,7 @@ def test_a_run_may_mix_environments(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         processing_class=tokenizer,
         train_dataset=Dataset.from_list(adapter.rows(names, [1])),
         environment_factory=adapter.environments(names),
-        args=GRPOConfig(
-            output_dir=str(tmp_path),
-            max_steps=1,
-            num_generations=2,
-            per_device_train_batch_size=4,
-            max_completion_length=8,
-            report_to=[],
-            save_strategy="no",
-            logging_steps=1,
-            use_cpu=True,
-        ),
+        args=one_step(tmp_path, max_completion_length=8),
     )
     trainer.train()
     log = trainer.state.log_history[0]

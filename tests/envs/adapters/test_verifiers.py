@@ -17,9 +17,6 @@ import pytest
 
 from spade_envs import suite
 from spade_envs.pool import Pool
-from spade_envs.pool_export import export_pool
-from spade_envs.pool_import import Importer
-from spade_runtime.sandbox import SandboxPool
 
 NAMES = ("StampDrawerEnv", "RollingDieEnv", "MapRoomEnv")
 needs_verifiers = pytest.mark.skipif(
@@ -31,19 +28,10 @@ needs_uv = pytest.mark.skipif(
 
 
 @pytest.fixture(scope="module")
-def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def package(exported: Callable[..., Path]) -> Path:
     """A small pool, exported for verifiers."""
-    folder = tmp_path_factory.mktemp("sources")
-    for name in NAMES:
-        path = suite.paths()[name]
-        (folder / path.name).write_bytes(path.read_bytes())
-    (folder / "stamp_drawer.hint.txt").write_text("Take your time.\n")
-    pool = Pool(tmp_path_factory.mktemp("pool") / "p", create=True)
-    with SandboxPool() as sandbox:
-        assert {one.status for one in Importer(pool, sandbox).folder(folder)} == {"added"}
-    target = tmp_path_factory.mktemp("out") / "taken"
-    export_pool(pool, pool.entries(), target, "verifiers")
-    return target
+    hints = dict.fromkeys(NAMES, "") | {"StampDrawerEnv": "Take your time."}
+    return exported("verifiers", "taken", hints)
 
 
 def test_the_package_holds_a_locked_pool_and_a_project(package: Path) -> None:
@@ -87,12 +75,8 @@ def test_tasks_are_the_environments_times_the_seeds(load: Callable[..., Any]) ->
     }
 
 
-def solver(name: str, seed: int) -> Callable[[dict[str, Any]], tuple[int, str]]:
+def solver(steps: list[Any]) -> Callable[[dict[str, Any]], tuple[int, str]]:
     """A model that knows the solution, over the OpenAI protocol, one message a request."""
-    with SandboxPool() as pool, pool.open(suite.paths()[name]) as session:
-        session.reset([seed])
-        steps = session.solution()[0]
-    assert steps is not None
 
     def answer(body: dict[str, Any]) -> tuple[int, str]:
         place = sum(message["role"] == "assistant" for message in body["messages"])
@@ -144,11 +128,11 @@ def play(env: Any, task: Any, url: str) -> Any:
 @pytest.mark.filterwarnings("default")
 @pytest.mark.parametrize("name", NAMES)
 def test_an_episode_is_played_to_its_end(
-    name: str, load: Callable[..., Any], chat_server: Any
+    name: str, load: Callable[..., Any], chat_server: Any, solution_of: Callable[..., list[Any]]
 ) -> None:
     env = load(seeds=1, first_seed=7)
     task = next(one for one in env.taskset if name.removesuffix("Env") in one.data.name)
-    chat_server.answer = solver(name, 7)
+    chat_server.answer = solver(solution_of(name, 7))
     episode = play(env, task, chat_server.url)
     assert episode.ok, episode.errors
     (trace,) = episode.traces
@@ -166,11 +150,11 @@ def test_an_episode_is_played_to_its_end(
 @needs_uv
 @pytest.mark.filterwarnings("default")
 def test_a_limit_truncates_and_a_wrong_answer_pays_nothing(
-    load: Callable[..., Any], chat_server: Any
+    load: Callable[..., Any], chat_server: Any, solution_of: Callable[..., list[Any]]
 ) -> None:
     env = load(seeds=1, first_seed=7, max_turns=1)
     task = next(one for one in env.taskset if "MapRoom" in one.data.name)
-    chat_server.answer = solver("MapRoomEnv", 7)
+    chat_server.answer = solver(solution_of("MapRoomEnv", 7))
     episode = play(env, task, chat_server.url)
     assert episode.ok, episode.errors
     trace = episode.traces[0]

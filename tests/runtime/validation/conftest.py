@@ -1,14 +1,11 @@
-"""A validator for all tests of this folder, and sources to try it on."""
+"""Sources to try the validator on."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from spade_runtime.errors import IsolationUnavailable
-from spade_runtime.validation.validator import Validator
 
 SUM_GAME = '''
 class SumEnv(TextEnv):
@@ -55,17 +52,6 @@ class ShelfEnv(ToolEnv):
     def solution(self):
         return [[call("put", box=self.box + i)] for i in range(3)]
 '''
-
-
-@pytest.fixture(scope="session")
-def validator() -> Iterator[Validator]:
-    """A validator at the default isolation; tests are skipped where the machine has none."""
-    try:
-        made = Validator()
-    except IsolationUnavailable as missing:
-        pytest.skip(f"no isolation here: {missing}")
-    with made:
-        yield made
 
 
 @pytest.fixture(scope="session")

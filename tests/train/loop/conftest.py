@@ -2,8 +2,6 @@
 
 import json
 import random
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -115,42 +113,15 @@ def sources():
 
 
 @pytest.fixture(scope="session")
-def isolation():
-    """Skips where the sandbox can't isolate."""
-    from spade_runtime.errors import IsolationUnavailable
-    from spade_runtime.sandbox import SandboxPool
-
-    try:
-        SandboxPool().close()
-    except IsolationUnavailable as missing:
-        pytest.skip(f"no isolation here: {missing}")
-
-
-@pytest.fixture(scope="session")
-def designer_url():
+def designer_url(start_chat_server, chat_body):
     """A chat server on this machine that designs; the same prompt and seed give the same answer."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self):
-            body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            text = answer(body["messages"][-1]["content"], body["seed"])
-            choice = {"message": {"content": text}, "finish_reason": "stop"}
-            data = json.dumps({"choices": [choice]}).encode()
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
+    def design(body):
+        return 200, chat_body(answer(body["messages"][-1]["content"], body["seed"]))
 
-        def log_message(self, *_):
-            pass
-
-    httpd = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=httpd.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{httpd.server_address[1]}/v1"
-    httpd.shutdown()
-    httpd.server_close()
-    thread.join()
+    server = start_chat_server()
+    server.answer = design
+    return server.url
 
 
 @pytest.fixture(scope="session")

@@ -13,12 +13,10 @@ pytestmark = pytest.mark.usefixtures("isolation")
 
 
 @pytest.fixture(scope="module")
-def judge(isolation):
-    from spade_runtime.validation import Validator
+def judge(validator):
     from spade_train.assemble import TrainingJudge
 
-    with Validator() as validator:
-        yield TrainingJudge(validator, 0.25)
+    return TrainingJudge(validator, 0.25)
 
 
 @pytest.fixture

@@ -59,14 +59,6 @@ DESK = '''class DeskEnv(ToolEnv):
 '''
 
 
-@pytest.fixture(scope="module")
-def sandbox(isolation):
-    from spade_runtime.sandbox import SandboxPool
-
-    with SandboxPool() as pool:
-        yield pool
-
-
 def rollout(sandbox, policy, **changes):
     settings = {"style": "compact", "sampling": Sampling(max_tokens=16), "max_turns": 5,
                 "context_tokens": 2000, **changes}  # fmt: skip
