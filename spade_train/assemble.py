@@ -137,6 +137,7 @@ def assembled(
         validator = stack.enter_context(Validator(pool=sandbox, judge=_criteria_judge(config)))
         judge = TrainingJudge(validator, config.blind_win_limit)
         player = role_view(agent, config.thinking in ("agent", "both"), config.thinking)
+        records = Records(folder, writer.name, warn)
         yield Run(
             config=config,
             state=state,
@@ -144,9 +145,12 @@ def assembled(
             rollout=lambda now: _rollout(sandbox, player, now, ledger, "agent"),
             learner=learner,
             configure=_configurer(config, learner, judge, settings.micro_tokens),
-            records=Records(folder, writer.name, warn),
+            records=records,
             measure=lambda now, step: measure_heldout(
-                _rollout(sandbox, player, now, ledger, "heldout"), now, step
+                _rollout(sandbox, player, now, ledger, "heldout"),
+                now,
+                step,
+                keep=lambda plays: records.heldout(step, plays, now),
             ),
             watcher=watcher or Silent(),
             should_stop=should_stop,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from spade_runtime.errors import UsageError
 from spade_runtime.spec import Kind
 from spade_train.config import RunConfig
-from spade_train.plays import Group
+from spade_train.plays import Group, Play
 from spade_train.population import mean_and_error
 from spade_train.rollout import Rollout
 from spade_train.seeds import environment_seeds
@@ -25,12 +27,24 @@ class Measured:
     hint: str | None
 
 
-def measure_heldout(rollout: Rollout, config: RunConfig, step: int) -> dict[str, Any]:
+def measure_heldout(
+    rollout: Rollout,
+    config: RunConfig,
+    step: int,
+    keep: Callable[[Sequence[Sequence[Play]]], None] = lambda _: None,
+) -> dict[str, Any]:
     """Play every held-out environment without and with its hint, on the same seeds every time.
 
+    Args:
+        rollout: plays.
+        config: as it holds at this step.
+        step: the loop's step.
+        keep: given the plays, a group an environment and arm.
+
     Returns:
-        Win rates with their standard errors over environments.
+        Win rates with their standard errors over environments, and the seconds that it took.
     """
+    start = perf_counter()
     environments = heldout_environments(config)
     groups = []
     for environment in environments:
@@ -40,6 +54,7 @@ def measure_heldout(rollout: Rollout, config: RunConfig, step: int) -> dict[str,
         if environment.hint is not None:
             groups.append(Group(*common, environment.hint))
     played = rollout.play(groups, config.seed, "heldout", step)
+    keep(played)
     rates: dict[str, list[float | None]] = {"unhinted": [], "hinted": []}
     for group in played:
         wins = [float(play.solved) for play in group if play.fault is None]
@@ -52,6 +67,7 @@ def measure_heldout(rollout: Rollout, config: RunConfig, step: int) -> dict[str,
         "heldout/win_rate_hinted": hinted,
         "heldout/win_rate_hinted_se": hinted_error,
         "heldout/environments": len(environments),
+        "seconds_heldout": round(perf_counter() - start, 3),
     }
 
 

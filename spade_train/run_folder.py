@@ -1,9 +1,10 @@
 """The folder of a run: its files, its lock, and what a resume cuts off.
 
-    config.yaml  metrics.jsonl  designs.jsonl  episodes/step-000012.jsonl  pool/  checkpoints/
+    config.yaml  metrics.jsonl  designs.jsonl  pool/  checkpoints/
+    episodes/step-000012.jsonl  episodes/heldout-000020.jsonl
 
 A checkpoint records how long the two logs were. What was written after it is cut off on resume,
-so that no step stands twice.
+so that no step stands twice; a measurement that is made again writes the same file again.
 """
 
 from __future__ import annotations
