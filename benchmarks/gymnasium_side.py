@@ -14,19 +14,17 @@ from the message. A peer is measured without any of it, and once more with the s
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
 import os
 import random
 import statistics
 import tempfile
 import time
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import gymnasium
+from _command_line import tell
 from gymnasium.envs.registration import registry
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
@@ -255,17 +253,5 @@ def table(report: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path, help="write the figures here too")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the repetitions")
-    arguments = parser.parse_args()
-    report = measure(arguments.quick)
-    if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(report, indent=2) + "\n")
-    print(table(report))
-
-
 if __name__ == "__main__":
-    main()
+    tell(__doc__, measure, table)

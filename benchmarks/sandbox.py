@@ -7,9 +7,7 @@ between figures.
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
 import os
 import statistics
 import time
@@ -19,6 +17,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from _command_line import tell
 
 from spade_runtime.sandbox import orders
 from spade_runtime.sandbox.channel import RawChild
@@ -247,17 +246,5 @@ def table(report: dict[str, Any]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--json", type=Path, help="write the figures here too")
-    parser.add_argument("--quick", action="store_true", help="a tenth of the repetitions")
-    arguments = parser.parse_args()
-    report = measure(arguments.quick)
-    if arguments.json:
-        arguments.json.parent.mkdir(parents=True, exist_ok=True)
-        arguments.json.write_text(json.dumps(report, indent=2) + "\n")
-    print(table(report))
-
-
 if __name__ == "__main__":
-    main()
+    tell(__doc__, measure, table)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import runpy
 from collections.abc import Callable
 from pathlib import Path
 
@@ -27,32 +28,6 @@ class SumEnv(TextEnv):
         return [str(self.a + self.b)]
 '''
 
-SHELF_TOOLS = '''
-class ShelfEnv(ToolEnv):
-    """Put things on a shelf."""
-
-    skill = "state_modification"
-
-    def setup(self, rng):
-        self.box = rng.randint(100, 999)
-        self.state = {"put": []}
-
-    @tool
-    def put(self, box: int) -> str:
-        """Put a box on the shelf."""
-        self.state["put"].append(box)
-        return "put"
-
-    def user_turns(self):
-        return [
-            Turn(f"Put box {self.box + i}.", done=lambda s, i=i: self.box + i in s["put"])
-            for i in range(3)
-        ]
-
-    def solution(self):
-        return [[call("put", box=self.box + i)] for i in range(3)]
-'''
-
 
 @pytest.fixture(scope="session")
 def sum_game() -> str:
@@ -61,9 +36,10 @@ def sum_game() -> str:
 
 
 @pytest.fixture(scope="session")
-def shelf_tools() -> str:
-    """A sound tool-use environment."""
-    return SHELF_TOOLS
+def shelf_tools(repository: Path) -> str:
+    """A sound tool-use environment, of those that the benchmark of the validator takes."""
+    sources = runpy.run_path(str(repository / "benchmarks" / "_short_sources.py"))
+    return str(sources["SHELF"].format(name="Shelf", low=100, high=9))
 
 
 @pytest.fixture
