@@ -101,7 +101,7 @@ class Nursery:
         self._memory_mib = memory_mib
         self._want_ready = ready
         first = _UID_FIRST + secrets.randbelow(_UID_BLOCKS) * _UID_BLOCK
-        self._uids = deque(range(first, first + min(uids, _UID_BLOCK)))
+        self._uids = list(range(first, first + min(uids, _UID_BLOCK)))
         self._ordered: deque[int] = deque()
         self._ready: deque[Hatchling] = deque()
         self._endings: dict[int, int] = {}
@@ -217,7 +217,10 @@ class Nursery:
     def _order(self, memory_mib: int) -> None:
         if not self._uids:
             raise HostError("too many environments live at once; close sessions that are done")
-        uid = self._uids.popleft()
+        # Drawn: uids in a row would tell a child how many came before it.
+        place = secrets.randbelow(len(self._uids))
+        self._uids[place], self._uids[-1] = self._uids[-1], self._uids[place]
+        uid = self._uids.pop()
         self._ordered.append(uid)
         self._send(SPAWN, memory_mib, uid)
 

@@ -14,6 +14,7 @@ from spade_runtime.sandbox.wire import HEADER, Request
 from spade_runtime.spec import Limits
 
 _encode = msgspec.msgpack.Encoder().encode
+_NONCE_TOP = 1 << 62
 
 
 @dataclass(slots=True)
@@ -56,8 +57,9 @@ class Order:
 
 
 def _nonce() -> int:
-    # Drawn, never counted: a child could forge the reply to a number that it can foresee.
-    return int.from_bytes(os.urandom(8), "little") >> 1
+    # Drawn, never counted: a child could forge the reply to a number that it can foresee. The top
+    # bit is set, since a small number takes less memory in the child and moves what comes after.
+    return int.from_bytes(os.urandom(8), "little") >> 1 | _NONCE_TOP
 
 
 def inspect(limits: Limits, source: str, *, policy: bool) -> Order:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import io
+import random
 import sys
 import traceback
 from typing import Any
@@ -71,6 +72,8 @@ def _executed(text: str) -> int:
     module = type(sys)("__main__")
     module.__dict__.update(__builtins__=builtins, __file__=PROGRAM_NAME)
     sys.modules["__main__"] = module
+    # All children begin with the same generator, and a program counts on one of its own.
+    random.seed()
     try:
         exec(compile(text, PROGRAM_NAME, "exec", dont_inherit=True), module.__dict__)
     except SystemExit as leaving:

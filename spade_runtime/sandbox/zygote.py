@@ -5,7 +5,7 @@ environment. It imports all that children may need, enters its namespaces, becom
 (so that its death ends every child), moves into an empty read-only root, and then serves requests
 of nine bytes: a letter and two numbers.
 
-    S memory uid   fork a child with so many MiB; answers "S" + pid with three descriptors
+    S memory uid   make a child with so many MiB; answers "S" + pid with three descriptors
     R pid          reap a child that has ended; answers "R" + pid + wait status
     K pid          end a child and reap it; no answer
 """
@@ -26,6 +26,7 @@ from typing import Any
 from spade_runtime.sandbox import kernel
 from spade_runtime.sandbox.facilities import Facilities
 from spade_runtime.sandbox.lockdown import LOCKDOWN_FAILED, STEPS, Plan, apply
+from spade_runtime.sandbox.mold import Mold, open_pids
 from spade_runtime.sandbox.preload import preload, shut, warm_up
 from spade_runtime.sandbox.requests import (
     CONFIG_BYTES_MAX,
@@ -49,28 +50,25 @@ _TRIAL_MEMORY = 1 << 40
 class Zygote:
     """The serving process. It keeps no account of its children, the trainer does.
 
-    That makes every fork start from the same heap: a child can't tell by its memory how many
-    there were before it, and so not a validator's child from a trainer's.
-
     Args:
         control: the SEQPACKET socket to the trainer (a `_socket.socket`).
         trainer: pidfd of the trainer, so that its end is seen even where others hold its socket.
-        plan: what children put on.
+        mold: makes the children, which are this process's own.
     """
 
-    def __init__(self, control: Any, trainer: int, plan: Plan) -> None:
+    def __init__(self, control: Any, trainer: int, mold: Mold) -> None:
         self._control = control
-        self._trainer = trainer
-        self._plan = plan
+        self._mold = mold
+        self._vital = (trainer, mold.pidfd)
         self._poll = select.poll()
-        self._poll.register(control.fileno(), select.POLLIN)
-        self._poll.register(trainer, select.POLLIN)
+        for descriptor in (control.fileno(), *self._vital):
+            self._poll.register(descriptor, select.POLLIN)
 
     def serve(self) -> None:
-        """Answer until the trainer goes."""
+        """Answer until the trainer goes, or the mold does."""
         while True:
             for descriptor, _ in self._poll.poll():
-                if descriptor == self._trainer:
+                if descriptor in self._vital:
                     return
             request = self._control.recv(REQUEST.size)
             if not request:
@@ -89,9 +87,7 @@ class Zygote:
         request_read, request_write = os.pipe()
         reply_read, reply_write = os.pipe()
         try:
-            pid = os.fork()
-            if pid == 0:
-                _child(self._plan, request_read, reply_write, uid, memory_bytes)
+            pid = self._mold.cast(memory_bytes, uid, request_read, reply_write)
             pidfd = os.pidfd_open(pid)
             _send_descriptors(
                 self._control, STATUS.pack(SPAWN, pid, 0), (pidfd, request_write, reply_read)
@@ -115,16 +111,6 @@ def _reaped(pid: int) -> int:
 def _send_descriptors(control: Any, data: bytes, descriptors: tuple[int, ...]) -> None:
     packed = array.array("i", descriptors).tobytes()
     control.sendmsg([data], [(1, 1, packed)])  # SOL_SOCKET, SCM_RIGHTS
-
-
-def _child(plan: Plan, request: int, reply: int, uid: int, memory_bytes: int) -> None:
-    try:
-        apply(plan, request, reply, uid=uid, memory_bytes=memory_bytes)
-        from spade_runtime.sandbox.child import main
-
-        main()
-    finally:
-        os._exit(1)
 
 
 def _separate(found: Facilities, layers: set[str]) -> None:
@@ -280,6 +266,7 @@ def main(control_fd: int) -> None:
     import _socket
 
     control = _socket.socket(fileno=control_fd)
+    desk = _socket.socketpair(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
     trainer = os.pidfd_open(os.getppid())
     _ignore_terminal()
     _raise_descriptors()
@@ -292,17 +279,19 @@ def main(control_fd: int) -> None:
         _become_first(found)
         missing = preload(config["preload"])
         warm_up()
+        pids = open_pids(found)
         _empty_root(found)
         plan = _plan(found, layers, bytes.fromhex(config["program"]))
         _settle(found, plan, config["uid"])
         shut()
         gc.collect()
         gc.freeze()
+        gc.disable()
+        mold = Mold(plan, desk, pids)
         report = {"facilities": found.to_dict(), "missing": missing, "pid": os.getpid()}
         control.send(json.dumps(report).encode())
     except Exception as problem:
         control.send(json.dumps({"error": f"{type(problem).__name__}: {problem}"}).encode())
         sys.exit(1)
-    gc.disable()
-    Zygote(control, trainer, plan).serve()
+    Zygote(control, trainer, mold).serve()
     os._exit(0)

@@ -6,11 +6,15 @@ children, a validator in a pool of its own: what is seen must be the same everyw
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from spade_runtime.sandbox.channel import RawChild
+from spade_runtime.sandbox.facilities import LAYERS
 from spade_runtime.sandbox.pool import SandboxPool
 from spade_runtime.sandbox.wire import RawReset, RawStep
 
@@ -51,11 +55,16 @@ LOOKOUTS = {
             "depth, frame = 0, sys._getframe()\n"
             "while frame:\n"
             "    depth, frame = depth + 1, frame.f_back\n"
+            "sizes = [id(bytes(size)) for size in (*range(0, 600, 16), 5000, 10**6)]\n"
             "return str((id(object()), id(self), id(type(self)), id([]), depth, gc.get_count(),\n"
+            "            sizes, id({}), id((self, 1)), id(1.5 * depth), id(10**9 + depth),\n"
             "            gc.get_freeze_count(), len(gc.get_objects()), sys.getallocatedblocks(),\n"
-            "            hash('a'), hash(object()))), {}"
+            "            id(frame), hash('a'), hash(object()))), {}"
         ),
-        "step": "said = str((id(object()), id(action), gc.get_count(), len(gc.get_objects())))",
+        "step": (
+            "sizes = [id(bytes(size)) for size in (*range(0, 600, 16), 5000, 10**6)]\n"
+            "said = str((id(object()), id(action), sizes, gc.get_count(), len(gc.get_objects())))"
+        ),
     },
     "chance": {
         "head": "import os, random",
@@ -66,6 +75,9 @@ LOOKOUTS = {
         "step": "said = str(random.random())",
     },
 }
+
+# A nonce, say, is drawn for every request: one play that looks alike may be luck.
+PLAYS = 8
 
 
 def views(child: RawChild) -> list[str]:
@@ -103,8 +115,8 @@ def test_hostile_lookout_sees_the_same_in_both_arms_and_in_validation(
         # Whatever else runs in between, and in whichever order, the arms look alike.
         with opened(training, healthy) as other:
             other.step([0], ["go"])
-            arms += [played(training), played(training)]
-        checks = [played(validation) for _ in range(3)]
+            arms += [played(training) for _ in range(PLAYS)]
+        checks = [played(validation) for _ in range(PLAYS)]
     for place, view in enumerate(arms):
         assert view == arms[0], f"arm {place} looks different"
     for place, view in enumerate(checks):
@@ -112,3 +124,65 @@ def test_hostile_lookout_sees_the_same_in_both_arms_and_in_validation(
     if name != "memory":
         # The kernel lays out every zygote's memory anew, so that addresses say nothing here.
         assert arms[0] == checks[0], "validation looks different"
+
+
+def written(pid: int) -> Iterator[tuple[int, bytes]]:
+    """All memory that a process may write, by address; it has to wait for a request."""
+    while Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "S":
+        time.sleep(0.001)
+    with Path(f"/proc/{pid}/mem").open("rb", 0) as memory:
+        for line in Path(f"/proc/{pid}/maps").read_text().splitlines():
+            place, rights, *_ = line.split()
+            if "w" in rights:
+                start, end = (int(word, 16) for word in place.split("-"))
+                memory.seek(start)
+                yield start, memory.read(end - start)
+
+
+def differences(one: bytes, other: bytes) -> Iterator[tuple[int, int, int]]:
+    """Words of 32 bits that differ: where, and both."""
+    for page in range(0, len(one), 4096):
+        if one[page : page + 4096] != other[page : page + 4096]:
+            for place in range(page, min(page + 4096, len(one)), 4):
+                left, right = one[place : place + 4], other[place : place + 4]
+                if left != right:
+                    yield place, int.from_bytes(left, "little"), int.from_bytes(right, "little")
+
+
+def test_hostile_memory_that_a_child_begins_with_is_that_of_every_other(
+    healthy: str, opened: Callable[..., RawChild]
+) -> None:
+    # A process of another uid, or one that can't be traced, shows its memory to root alone.
+    layers = frozenset(LAYERS) if os.geteuid() == 0 else frozenset(LAYERS) - {"uid"}
+    seen: list[dict[int, bytes]] = []
+    own: list[set[int]] = []
+    with SandboxPool(policy="off", level="best_effort", layers=layers) as pool:
+        for _ in range(6):
+            # What lies between, a whole episode and an ending, leaves no trace either.
+            with opened(pool, healthy) as other:
+                other.step([0], ["go"])
+            with pool.open_raw(healthy) as child:
+                try:
+                    seen.append(dict(written(child.pid)))
+                except PermissionError as problem:
+                    pytest.skip(f"this account can't read its own children's memory: {problem}")
+                uid = child._child.uid
+                # Python keeps a number in parts of 30 bits.
+                own.append({uid, uid & (1 << 30) - 1, uid >> 30})
+        drawn = "pids" not in pool.facilities.problems and "pid" in pool.facilities.namespaces
+    processors = os.cpu_count() or 1
+    for place, memory in enumerate(seen[1:], 1):
+        assert memory.keys() == seen[0].keys(), "another layout"
+        words = [
+            (start + at, left, right)
+            for start, data in memory.items()
+            for at, left, right in differences(seen[0][start], data)
+            # The kernel notes there which processor the process runs on (rseq).
+            if max(left, right) >= processors
+        ]
+        words = [one for one in words if not (one[1] in own[0] and one[2] in own[place])]
+        if drawn:
+            # The pid of the child before, which was drawn and says nothing.
+            assert len(words) <= 1 and all(1000 <= max(one[1:]) < 32_000 for one in words), words
+        else:
+            assert len(words) <= 4, words

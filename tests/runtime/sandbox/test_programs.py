@@ -44,6 +44,11 @@ def test_binary_streams_are_there(pool: SandboxPool) -> None:
     assert pool.run_program(source, stdin="abc").stdout == "cba"
 
 
+def test_two_runs_of_a_program_draw_other_numbers(pool: SandboxPool) -> None:
+    source = "import random\nprint(random.getrandbits(64))"
+    assert pool.run_program(source).stdout != pool.run_program(source).stdout
+
+
 @pytest.mark.parametrize(
     ("source", "status", "said"),
     [
