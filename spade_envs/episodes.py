@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from spade_envs.manifest import require_contract
 from spade_runtime.errors import SpadeError, UsageError
@@ -42,11 +42,14 @@ class Episode(BaseModel):
     """One episode, in the form of `schemas/episode.schema.json`.
 
     Attributes:
-        sha256: hash of the source (`design` in the files of a training run).
+        sha256: hash of the source.
         max_turns: the limit it was played under, in agent messages.
         hint: the hint that the first observation carried; `observations` are without it.
         policy: who played.
-        step: training step, and `arm` the arm of the pair, in the files of a training run.
+        step: training step, in the files of a training run, as are the next three.
+        name: of the design: the step that made it and its slot in the pool.
+        arm: of the pair, without the hint or with it.
+        episode_return: what it was worth to the run, by its return mode; None where it is void.
         observations: the first observation and the one after each action: one more than actions.
         actions: what the runtime made of each message of the agent; a replay sends these.
         rewards: one an action.
@@ -54,17 +57,19 @@ class Episode(BaseModel):
         token_ids: the ids that the agent sampled, one list a message.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="forbid", frozen=True)
 
     contract_version: int = CONTRACT_VERSION
     id: str | None = None
-    sha256: Sha256 = Field(validation_alias=AliasChoices("sha256", "design"))
+    sha256: Sha256
     seed: int = Field(ge=0, lt=2**31)
     max_turns: int | None = Field(default=None, ge=1, le=100)
     hint: str | None = None
     policy: str | None = None
     step: int | None = None
+    name: str | None = None
     arm: Literal["unhinted", "hinted"] | None = None
+    episode_return: float | None = None
     observations: list[str]
     actions: list[Any]
     rewards: list[float]
@@ -280,19 +285,6 @@ def read_episodes(path: Path) -> Iterator[Episode]:
         raise UsageError(f"{path} is not UTF-8 text: {error.reason}") from error
 
 
-def _plain_line(raw: dict[str, Any]) -> None:
-    """Take out of a training run's line what it writes for its own readers.
-
-    A reply that was cut has a reward but was never sent; a play whose reset failed saw nothing.
-    """
-    for derived in ("return", "turns", "name"):
-        raw.pop(derived, None)
-    actions, rewards = raw.get("actions"), raw.get("rewards")
-    if isinstance(actions, list) and isinstance(rewards, list):
-        raw["rewards"] = rewards[: len(actions)]
-    raw["observations"] = raw.get("observations") or [""]
-
-
 def _parse(line: str, where: str) -> Episode:
     try:
         raw = json.loads(line)
@@ -301,8 +293,6 @@ def _parse(line: str, where: str) -> Episode:
     if not isinstance(raw, dict):
         raise UsageError(f"{where}: a JSON {type(raw).__name__}, expected an object")
     require_contract(raw.get("contract_version", CONTRACT_VERSION), where)
-    if "step" in raw:
-        _plain_line(raw)
     try:
         return Episode.model_validate(raw)
     except ValidationError as error:

@@ -81,12 +81,9 @@ def _round(session: EnvSession, episodes: Sequence[Episode]) -> list[Difference 
 
 
 def _compare_start(episode: Episode, start: ResetResult) -> Difference | None:
-    recorded = episode.observations[0]
-    if episode.arm == "hinted" and recorded.startswith(f"{start.observation}\n\nHint: "):
-        recorded = start.observation  # a training run records it as the agent saw it
     rows = [
         ("fault", _recorded_fault(episode, 0), _fault(start.info)),
-        ("observation", recorded, start.observation),
+        ("observation", episode.observations[0], start.observation),
     ]
     return _first(0, rows)
 

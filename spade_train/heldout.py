@@ -8,6 +8,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from spade_envs.manifest import source_hash
 from spade_runtime.errors import UsageError
 from spade_runtime.spec import Kind
 from spade_train.config import RunConfig
@@ -49,7 +50,8 @@ def measure_heldout(
     groups = []
     for environment in environments:
         seeds = environment_seeds(config.heldout_plays, "heldout", environment.name)
-        common = (environment.name, "", environment.source, environment.kind, seeds)
+        sha256 = source_hash(environment.source)
+        common = (environment.name, sha256, environment.source, environment.kind, seeds)
         groups.append(Group(*common))
         if environment.hint is not None:
             groups.append(Group(*common, environment.hint))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from spade_envs.episodes import Episode, Fault
 from spade_runtime.spec import Kind
 from spade_train.rewards import ReturnMode, episode_return
 from spade_train.tokens import Conversation, Dialogue
@@ -46,7 +47,7 @@ class Play:
     Attributes:
         group: what it is a play of.
         seed: of the reset.
-        observations: what the environment said, the reset's first.
+        observations: what the environment said, the reset's first; a hint is none of it.
         replies: the agent's messages.
         actions: what was extracted from them.
         rewards: one a turn.
@@ -94,22 +95,32 @@ class Play:
             return None
         return episode_return(self.rewards, self.terminated, mode=mode, credit=self.credit)
 
-    def to_json(self, step: int, mode: ReturnMode) -> dict[str, Any]:
-        """Return the line of `episodes/step-*.jsonl`."""
-        return {
-            "step": step,
-            "design": self.group.sha256,
-            "name": self.group.name,
-            "arm": self.group.arm,
-            "seed": self.seed,
-            "messages": list(self.dialogue.messages) if self.dialogue else [],
-            "observations": self.observations,
-            "actions": self.actions,
-            "rewards": self.rewards,
-            "terminated": self.terminated,
-            "truncated": self.truncated,
-            "solved": self.solved,
-            "return": self.value(mode),
-            "fault": self.fault,
-            "turns": len(self.replies),
-        }
+    def to_json(self, step: int, mode: ReturnMode, max_turns: int) -> dict[str, Any]:
+        """Return the line of `episodes/step-*.jsonl`: an episode that can be replayed.
+
+        Args:
+            step: of the run.
+            mode: how its return is reckoned.
+            max_turns: the limit that it was played under.
+        """
+        episode = Episode(
+            sha256=self.group.sha256,
+            seed=self.seed,
+            max_turns=max_turns,
+            hint=self.group.hint,
+            step=step,
+            name=self.group.name,
+            arm=self.group.arm,
+            # A play whose reset failed saw nothing.
+            observations=self.observations or [""],
+            actions=self.actions,
+            # A reply that was cut is worth nothing and was never sent.
+            rewards=self.rewards[: len(self.actions)],
+            messages=[dict(message) for message in self.dialogue.messages] if self.dialogue else [],
+            terminated=self.terminated,
+            truncated=self.truncated,
+            solved=self.solved,
+            fault=None if self.fault is None else Fault(**self.fault),
+            episode_return=self.value(mode),
+        )
+        return episode.model_dump(mode="json", exclude_none=True)

@@ -41,18 +41,24 @@ class Records:
     ) -> None:
         """Write a step's episodes, then its line of metrics."""
         if plays:
-            episodes = (p.to_json(step, config.return_mode) for group in plays for p in group)
+            episodes = (
+                p.to_json(step, config.return_mode, config.max_turns)
+                for group in plays
+                for p in group
+            )
             self.folder.write_episodes(step, episodes)
         self.folder.append(self.folder.metrics, [line])
 
     def heldout(self, step: int, plays: Sequence[Sequence[Play]], config: RunConfig) -> None:
         """Keep a measurement's plays, so that it can be told by family and with an interval."""
-        lines = (p.to_json(step, config.return_mode) for group in plays for p in group)
+        lines = (
+            p.to_json(step, config.return_mode, config.max_turns) for group in plays for p in group
+        )
         self.folder.write_episodes(step, lines, prefix="heldout")
 
     def rescued(self, step: int, plays: Iterable[Play], config: RunConfig) -> None:
         """Keep the plays that had ended when a policy gave up."""
-        lines = (play.to_json(step, config.return_mode) for play in plays)
+        lines = (play.to_json(step, config.return_mode, config.max_turns) for play in plays)
         path = self.folder.write_episodes(step, lines, prefix="rescued")
         self._warn(f"the plays that had ended are in {path}")
 

@@ -187,8 +187,8 @@ class Rollout:
             if note.get("fault"):
                 play.fault = dict(note["fault"])
                 continue
+            play.observations.append(result.observation)
             text = with_hint(result.observation, group.hint)
-            play.observations.append(text)
             messages = agent_messages(self.settings.style, text, kind=group.kind)
             tools = [_tool(tool) for tool in note.get("tools") or ()]
             play.dialogue = Dialogue(self.policy, messages, tools or None)

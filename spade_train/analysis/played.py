@@ -76,7 +76,7 @@ class Played:
             self.faults[kind] = self.faults.get(kind, 0) + 1
             return
         solved = bool(episode.get("solved"))
-        self.turns += int(episode.get("turns") or len(episode.get("rewards") or ()))
+        self.turns += int(episode.get("turns") or _replies(episode))
         self.rewards.update(round(float(reward), 4) for reward in episode.get("rewards") or ())
         if episode["arm"] == "hinted":
             self.hinted_plays += 1
@@ -95,6 +95,12 @@ def group_by_design(episodes: Iterable[Episode]) -> dict[tuple[str, str], list[E
         key = (str(episode["design"]), str(episode.get("name") or ""))
         groups.setdefault(key, []).append(episode)
     return groups
+
+
+def _replies(episode: Episode) -> int:
+    """Return how often the agent spoke; a reply that was cut has no reward of its own."""
+    said = sum(message.get("role") == "assistant" for message in episode.get("messages") or ())
+    return said or len(episode.get("rewards") or ())
 
 
 def _fault_kind(fault: Any) -> str:

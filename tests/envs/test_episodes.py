@@ -122,12 +122,11 @@ def test_an_environment_without_a_solution_says_so(sandbox: SandboxPool) -> None
 
 def test_a_training_run_s_line_is_read(sandbox: SandboxPool, tmp_path: Path) -> None:
     row = play(sandbox, "StampDrawerEnv", RandomAgent(), 1)[0].model_dump(mode="json")
-    row["design"] = row.pop("sha256")
-    row |= {"step": 3, "arm": "hinted", "return": 0.0, "turns": 1, "name": "d-1"}
-    row.pop("contract_version")
+    row |= {"step": 3, "arm": "hinted", "episode_return": 0.0, "name": "000003-001"}
     file = tmp_path / "step-000003.jsonl"
     file.write_text(json.dumps(row) + "\n")
-    assert next(read_episodes(file)).step == 3
+    episode = next(read_episodes(file))
+    assert (episode.step, episode.arm, episode.name) == (3, "hinted", "000003-001")
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,20 @@
 """`spade train`, `resume` and `design` as a person runs them: processes, signals, exit codes."""
 
+import json
 import os
 import random
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 pytest.importorskip("torch")
 
 PROGRAM = "import sys; from spade_runtime.cli import main; sys.exit(main())"
+SCHEMAS = Path(__file__).parents[3] / "schemas"
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "COLUMNS": "200", "NO_COLOR": "1"}
 
 
@@ -73,6 +76,24 @@ def test_a_run_prints_its_tables_and_leaves_a_whole_folder(unbroken):
     names = {"config.yaml", "metrics.jsonl", "designs.jsonl", "episodes", "pool", "checkpoints"}
     assert names | {"report.html"} <= {p.name for p in path.iterdir()}
     assert "<html" in (path / "report.html").read_text(encoding="utf-8")[:2000].lower()
+
+
+def test_its_episodes_are_episodes_by_the_schema_and_replay(unbroken, lines):
+    import jsonschema_rs
+
+    schema = json.loads((SCHEMAS / "episode.schema.json").read_text(encoding="utf-8"))
+    checker = jsonschema_rs.validator_for(schema)
+    path, *_ = unbroken
+    files = sorted((path / "episodes").glob("step-*.jsonl"))
+    assert len(files) == 5
+    for file in files:
+        for episode in lines(file):
+            assert not [error.message for error in checker.iter_errors(episode)]
+    done = spade("replay", files[1])
+    count = len(lines(files[1]))
+    assert count > 0
+    assert f"{count} of {count} episodes are the same bit for bit" in done.stdout
+    assert done.returncode == 0
 
 
 def kill_and_resume(path, moment, external, lines, timeless):

@@ -123,7 +123,9 @@ def test_both_arms_play_the_same_seeds_and_only_unhinted_plays_train(
         arms = {}
         for play in plays:
             arms.setdefault(play["name"], {}).setdefault(play["arm"], []).append(play["seed"])
-            assert ("Hint:" in play["observations"][0]) == (play["arm"] == "hinted")
+            assert "Hint:" not in play["observations"][0]
+            assert ("Hint:" in play["messages"][0]["content"]) == (play["arm"] == "hinted")
+            assert ("hint" in play) == (play["arm"] == "hinted")
         for seeds in arms.values():
             assert len(set(seeds["unhinted"])) == config.seeds_per_group
             assert ("hinted" in seeds) == (step % 2 == 0)

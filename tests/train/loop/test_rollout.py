@@ -90,8 +90,8 @@ def test_a_solution_wins_and_every_turn_is_on_record(sandbox):
         assert play.replies == [f"so \\boxed{{{seed + 1}}}", str(seed + 2)]
         assert play.observations == [f"Count from {seed}.", "Right. Go on.", "Right. Go on."]
         assert play.value("terminal") == 1.0
-        line = play.to_json(3, "sum")
-        assert line["return"] == 1.0  # clamped
+        line = play.to_json(3, "sum", 5)
+        assert line["episode_return"] == 1.0  # clamped
         assert [m["role"] for m in line["messages"]] == ["user", "assistant", "user", "assistant"]
     account = player.ledger.account("agent")
     assert (account.executions, account.generations) == (2, 4)
@@ -103,7 +103,10 @@ def test_the_limit_of_turns_truncates_both_arms_alike(sandbox):
     for play in (*plain, *hinted):
         assert (len(play.replies), play.truncated, play.solved) == (2, True, False)
     assert plain[0].observations[0] == "Count from 5."
-    assert hinted[0].observations[0] == "Count from 5.\n\nHint: Add one."
+    assert hinted[0].observations[0] == "Count from 5."
+    assert hinted[0].dialogue.messages[0]["content"].endswith("Count from 5.\n\nHint: Add one.")
+    line = hinted[0].to_json(3, "sum", 2)
+    assert (line["hint"], line["max_turns"], line["arm"]) == ("Add one.", 2, "hinted")
     assert (plain[0].group.arm, hinted[0].group.arm) == ("unhinted", "hinted")
 
 

@@ -80,7 +80,7 @@ def test_tools_are_designed_and_played_through_the_tool_role(forced, words, tmp_
     assert {d["kind"] for d in accepted} == {"tool_use"}
     plays = [p for f in sorted(folder.episodes.glob("*.jsonl")) for p in lines(f)]
     assert {p["arm"] for p in plays} == {"unhinted", "hinted"}
-    assert not any(p["fault"] for p in plays)
+    assert not any("fault" in p for p in plays)
     # The random model writes no calls, so it is reminded of them.
     assert any("No tool call was found" in m["content"] for p in plays for m in p["messages"])
 
@@ -103,7 +103,7 @@ def test_a_mixed_run_designs_and_plays_both_kinds_at_every_step(forced, words, t
     for step in (0, 1):
         accepted = [t for t in tries if t["step"] == step and t["verdict"] == "accepted"]
         assert {t["kind"] for t in accepted} == {"game", "tool_use"}
-        played = {p["design"] for p in lines(folder.episodes / f"step-{step:06d}.jsonl")}
+        played = {p["sha256"] for p in lines(folder.episodes / f"step-{step:06d}.jsonl")}
         assert played == {t["sha256"] for t in accepted}
     for attempt in tries:
         assert attempt["kind"] == kind_of(attempt["skill"])
