@@ -65,4 +65,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """Names that `dir()` shows."""
-    return sorted([*globals(), *__all__])
+    return sorted(__all__)

@@ -9,10 +9,18 @@ from typing import Any
 from spade_envs.pool import Pool
 from spade_envs.records import Records
 from spade_envs.shared import shared_pool
-from spade_runtime import __version__, validate
+from spade_runtime import __version__
 from spade_runtime.errors import InvalidEnvironment, UsageError
 from spade_runtime.sandbox.opening import read_text
-from spade_runtime.spec import EnvSpec, Limits, Profile, ValidationReport, ValidationSummary
+from spade_runtime.spec import (
+    EnvSpec,
+    IsolationLevel,
+    Limits,
+    Profile,
+    ValidationReport,
+    ValidationSummary,
+)
+from spade_runtime.validation import Validator
 
 
 def admit(
@@ -21,6 +29,7 @@ def admit(
     pool: str | Path | None,
     profile: Profile,
     hint: str | None,
+    level: IsolationLevel,
 ) -> tuple[EnvSpec, dict[str, Any]]:
     """Validate a source, store it where that was asked for, and refer to it.
 
@@ -32,13 +41,13 @@ def admit(
         UsageError: there is nothing to validate.
     """
     if isinstance(source, EnvSpec):
-        return _from_manifest(source, pool, profile)
+        return _from_manifest(source, pool, profile, level)
     path = _as_path(source)
     text = read_text(path if path is not None else str(source), limit=Limits().source_bytes)
-    report = validate(path if path is not None else text, profile=profile, hint=hint)
+    report = _validated(path if path is not None else text, profile, hint, level)
     if report.verdict == "rejected":
         raise InvalidEnvironment(refusal(report), report.findings)
-    spec = _manifest(text, report, profile, _hint(path, hint))
+    spec = _manifest(text, report, profile, _hint(path, hint), level)
     if pool is not None:
         stored = Pool(pool, create=True).add(text, spec)
         Records().remember(stored.sha256, profile, "accepted")
@@ -82,8 +91,17 @@ def _hint(path: Path | None, hint: str | None) -> str | None:
     return beside.read_text("utf-8").strip() if beside.is_file() else None
 
 
-def _manifest(text: str, report: ValidationReport, profile: Profile, hint: str | None) -> EnvSpec:
-    with shared_pool().open(text) as session:
+def _validated(
+    source: str | Path, profile: Profile, hint: str | None, level: IsolationLevel
+) -> ValidationReport:
+    with Validator(pool=shared_pool(level), level=level) as validator:
+        return validator.validate(source, profile=profile, hint=hint)
+
+
+def _manifest(
+    text: str, report: ValidationReport, profile: Profile, hint: str | None, level: IsolationLevel
+) -> EnvSpec:
+    with shared_pool(level).open(text) as session:
         spec = session.spec
     summary = ValidationSummary(
         profile=profile,
@@ -96,7 +114,7 @@ def _manifest(text: str, report: ValidationReport, profile: Profile, hint: str |
 
 
 def _from_manifest(
-    spec: EnvSpec, pool: str | Path | None, profile: Profile
+    spec: EnvSpec, pool: str | Path | None, profile: Profile, level: IsolationLevel
 ) -> tuple[EnvSpec, dict[str, Any]]:
     if pool is None:
         raise UsageError(
@@ -106,7 +124,7 @@ def _from_manifest(
     stored = Pool(pool)
     text, kept = stored.source(spec.sha256), stored.spec(spec.sha256)
     if not Records().holds(spec.sha256, profile):
-        report = validate(text, profile=profile, hint=kept.hint)
+        report = _validated(text, profile, kept.hint, level)
         if report.verdict == "rejected":
             raise InvalidEnvironment(refusal(report), report.findings)
         Records().remember(spec.sha256, profile, "accepted")

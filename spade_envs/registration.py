@@ -20,7 +20,7 @@ from spade_envs.references import REFERENCE_KEYS, SUITE, reference_of
 from spade_runtime.errors import InvalidEnvironment, UsageError
 
 if TYPE_CHECKING:
-    from spade_runtime.spec import EnvSpec, Profile
+    from spade_runtime.spec import EnvSpec, IsolationLevel, Profile
 
 ENTRY_POINT = "spade_envs.env:SpadeEnv"
 VECTOR_ENTRY_POINT = "spade_envs.vector:SpadeVectorEnv"
@@ -34,6 +34,7 @@ def register(
     pool: str | Path | None = None,
     profile: Profile = "standard",
     hint: str | None = None,
+    level: IsolationLevel = "strict",
 ) -> EnvSpec:
     """Validate an environment and register it.
 
@@ -43,6 +44,7 @@ def register(
             registration refers to the file, or holds the text.
         profile: `lenient`, `standard` or `strict`.
         hint: a hint to validate and to keep in the manifest; beside a file, `<stem>.hint.txt`.
+        level: isolation, here and where the environment is made: `strict`, `best_effort`, `none`.
 
     Returns:
         The environment's manifest; `gymnasium.make(spec.id)` makes it. Where another source holds
@@ -54,7 +56,9 @@ def register(
     """
     from spade_envs.admission import admit
 
-    spec, kwargs = admit(source, pool=pool, profile=profile, hint=hint)
+    spec, kwargs = admit(source, pool=pool, profile=profile, hint=hint, level=level)
+    if level != "strict":
+        kwargs["level"] = level
     name = _free_id(spec.id, spec.sha256, kwargs)
     if name != spec.id:
         spec = spec.model_copy(update={"id": name})
@@ -153,7 +157,8 @@ def _free_id(name: str, sha256: str, kwargs: dict[str, Any]) -> str:
 
 def _same_source(held: GymSpec, sha256: str, kwargs: dict[str, Any]) -> bool:
     theirs = {key: value for key, value in held.kwargs.items() if key in REFERENCE_KEYS}
-    if theirs == kwargs or theirs.get("sha256") == sha256:
+    ours = {key: value for key, value in kwargs.items() if key in REFERENCE_KEYS}
+    if theirs == ours or theirs.get("sha256") == sha256:
         return True
     try:
         return reference_of(theirs).sha256 == sha256

@@ -77,6 +77,16 @@ class Command:
     description: str = ""
 
 
+def add_isolation(parser: argparse.ArgumentParser) -> None:
+    """Add the option that every command with a sandbox has."""
+    parser.add_argument(
+        "--isolation",
+        choices=("strict", "best_effort", "none"),
+        default="strict",
+        help="strict (default) refuses to run where the machine can't isolate",
+    )
+
+
 def _installed() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=GROUP)}
 

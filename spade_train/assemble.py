@@ -133,8 +133,10 @@ def assembled(
             crew = stack.enter_context(Crew(agent.model, reference, config.workers))
             agent.engine = learner.engine = crew
         writer = designer_policy(config, agent)
-        sandbox = stack.enter_context(SandboxPool())
-        validator = stack.enter_context(Validator(pool=sandbox, judge=_criteria_judge(config)))
+        sandbox = stack.enter_context(SandboxPool(level=config.isolation))
+        validator = stack.enter_context(
+            Validator(pool=sandbox, level=config.isolation, judge=_criteria_judge(config))
+        )
         judge = TrainingJudge(validator, config.blind_win_limit)
         player = role_view(agent, config.thinking in ("agent", "both"), config.thinking)
         records = Records(folder, writer.name, warn)

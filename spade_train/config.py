@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from spade_runtime.errors import ConfigError
-from spade_runtime.spec import Kind
+from spade_runtime.spec import IsolationLevel, Kind
 from spade_train.config_checks import impossible, readable, unknown_key
 from spade_train.objectives import ObjectiveName
 from spade_train.rewards import Pairing, ReturnMode
@@ -95,6 +95,8 @@ class RunConfig(BaseModel):
         judge_url: an OpenAI-compatible URL of a judge of tool criteria; its key stands in the
             environment variable SPADE_JUDGE_KEY. A design that it does not judge is not accepted.
         judge_model: the model to ask there.
+        isolation: of the sandbox; `best_effort` takes what the machine has, `none` is for trusted
+            code.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True)
@@ -175,6 +177,7 @@ class RunConfig(BaseModel):
     lora_targets: Names = ("all-linear",)
     judge_url: str = ""
     judge_model: str = ""
+    isolation: IsolationLevel = "strict"
     workers: Count = 1
     seed: int = Field(0, ge=0)
     run_dir: str = ""

@@ -15,7 +15,7 @@ from spade_envs.catalogue import find, hint_of
 from spade_envs.commands.common import add_pool, chosen_pool, positive, seed_number
 from spade_envs.episodes import write_episodes
 from spade_envs.player import Player
-from spade_runtime.cli import Command
+from spade_runtime.cli import Command, add_isolation
 from spade_runtime.sandbox import SandboxPool
 
 
@@ -31,6 +31,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--max-turns", type=positive, help="a limit below the environment's own")
     parser.add_argument("--record", type=Path, metavar="FILE", help="add the episode to a file")
     add_pool(parser)
+    add_isolation(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -42,7 +43,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if sys.stdin.isatty():
         with suppress(ImportError):  # line editing and history, where Python was built with it
             importlib.import_module("readline")
-    with SandboxPool() as pool, pool.open(found.path) as session:
+    with SandboxPool(level=arguments.isolation) as pool, pool.open(found.path) as session:
         player = Player(session, console, input if sys.stdin.isatty() else _unprompted)
         record = player.play(arguments.seed, agent, hint=hint, max_turns=arguments.max_turns)
     if arguments.record:

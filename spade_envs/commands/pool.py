@@ -12,7 +12,7 @@ from spade_envs.commands.common import aligned, check_skill, json_rows, positive
 from spade_envs.pool import Pool
 from spade_envs.pool_export import export_pool
 from spade_envs.pool_index import Entry, Query
-from spade_runtime.cli import Command
+from spade_runtime.cli import Command, add_isolation
 from spade_runtime.errors import UsageError
 from spade_runtime.validation.text import visible
 
@@ -35,6 +35,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="do not validate; the static gates still run at each opening",
     )
+    add_isolation(bring)
     ls = actions.add_parser("ls", help="list a pool")
     take = actions.add_parser("export", help="write a pool for other programs")
     for query in (ls, take):
@@ -126,8 +127,11 @@ def _import(arguments: argparse.Namespace) -> int:
     refuse_empty(arguments.folder)
     counts: Counter[str] = Counter()
     with ExitStack() as stack:
-        sandbox = stack.enter_context(SandboxPool())
-        checker = None if arguments.unchecked else stack.enter_context(Validator(pool=sandbox))
+        level = arguments.isolation
+        sandbox = stack.enter_context(SandboxPool(level=level))
+        checker = None
+        if not arguments.unchecked:
+            checker = stack.enter_context(Validator(pool=sandbox, level=level))
         pool = Pool(arguments.pool, create=True)
         importer = Importer(pool, sandbox, checker, profile=arguments.profile)
         for one in importer.folder(arguments.folder):

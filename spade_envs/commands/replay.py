@@ -15,7 +15,7 @@ from spade_envs.export import export_episodes
 from spade_envs.manifest import source_hash
 from spade_envs.pool import Pool
 from spade_envs.replay import Difference, replay
-from spade_runtime.cli import Command
+from spade_runtime.cli import Command, add_isolation
 from spade_runtime.errors import UsageError
 from spade_runtime.sandbox import SandboxPool
 from spade_runtime.validation.text import visible
@@ -34,6 +34,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help="a source that episodes were recorded with; may be repeated",
     )
     add_pool(parser)
+    add_isolation(parser)
     parser.add_argument(
         "--export",
         type=Path,
@@ -100,7 +101,7 @@ def _run(arguments: argparse.Namespace) -> int:
     sources = Sources(arguments.source, _pools(arguments))
     found: list[tuple[int, Episode, Difference]] = []
     count = 0
-    with SandboxPool() as pool:
+    with SandboxPool(level=arguments.isolation) as pool:
         for batch in _batches(read_episodes(arguments.file)):
             with pool.open(sources.get(batch[0].sha256), instances=len(batch)) as session:
                 for episode, difference in zip(batch, replay(session, batch), strict=True):

@@ -27,7 +27,7 @@ from spade_envs.commands.common import add_pool, aligned, chosen_pool, positive
 from spade_envs.episodes import Episode, drop_cut_line, read_episodes, write_episodes
 from spade_envs.results import Interval, Summary, summarise
 from spade_envs.rolling import episode_seeds, roll
-from spade_runtime.cli import Command
+from spade_runtime.cli import Command, add_isolation
 from spade_runtime.errors import UsageError
 from spade_runtime.sandbox import SandboxPool
 
@@ -80,6 +80,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resume", action="store_true", help="go on with the file that --to names")
     parser.add_argument("--json", action="store_true", help="print the results as JSON")
     add_pool(parser)
+    add_isolation(parser)
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -89,7 +90,7 @@ def _run(arguments: argparse.Namespace) -> int:
     done = _done(path, arguments.resume)
     rows: list[tuple[str, Summary]] = []
     try:
-        with SandboxPool() as pool, _progress() as progress:
+        with SandboxPool(level=arguments.isolation) as pool, _progress() as progress:
             for one in found:
                 episodes = _one(arguments, one, agent, pool, progress, path, done)
                 rows.append((episodes[0].id or one.path.stem, summarise(episodes)))

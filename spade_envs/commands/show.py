@@ -12,8 +12,8 @@ from spade_envs.catalogue import Found, find, hint_of, turns_text
 from spade_envs.commands.common import add_pool, chosen_pool, safe_lines, seed_number
 from spade_envs.records import Records
 from spade_envs.typed_calls import signature
-from spade_runtime.cli import Command
-from spade_runtime.spec import EnvSpec
+from spade_runtime.cli import Command, add_isolation
+from spade_runtime.spec import EnvSpec, IsolationLevel
 from spade_runtime.validation.text import visible
 
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", help="an id, a class name, a file, or a hash in the pool")
     add_pool(parser)
+    add_isolation(parser)
     parser.add_argument(
         "--seed", type=seed_number, help="also show the first observation of a seed"
     )
@@ -35,7 +36,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.source:
         print(safe_lines(found.path.read_text("utf-8", "replace"), 10_000))
         return 0
-    spec, first = _opened(found, arguments.seed)
+    spec, first = _opened(found, arguments.seed, arguments.isolation)
     if arguments.json:
         body = spec.model_dump(mode="json")
         if first is not None:
@@ -49,13 +50,13 @@ def _run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _opened(found: Found, seed: int | None) -> tuple[EnvSpec, str | None]:
+def _opened(found: Found, seed: int | None, level: IsolationLevel) -> tuple[EnvSpec, str | None]:
     """The manifest and, if a seed is given, its first observation; a bare file is opened."""
     if found.spec is not None and seed is None:
         return found.spec, None
     from spade_runtime.sandbox import SandboxPool
 
-    with SandboxPool() as pool, pool.open(found.path) as session:
+    with SandboxPool(level=level) as pool, pool.open(found.path) as session:
         first = None if seed is None else session.reset([seed])[0].observation
         return found.spec or session.spec, first
 

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from spade_runtime.cli import Command
+from spade_runtime.cli import Command, add_isolation
 from spade_runtime.errors import UsageError
 from spade_runtime.spec import Limits, ValidationReport
 from spade_runtime.validation.batch import Outcome, Settings, run_batch
@@ -53,12 +53,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--policy", choices=("on", "off"), default="on", help="off: the sandbox alone, for tests"
     )
-    parser.add_argument(
-        "--isolation",
-        choices=("strict", "best_effort", "none"),
-        default="strict",
-        help="strict refuses to run where the machine can't isolate",
-    )
+    add_isolation(parser)
     parser.add_argument(
         "--judge", metavar="URL", help="OpenAI-compatible server that judges tool criteria"
     )

@@ -124,6 +124,13 @@ def supported() -> bool:
     return sys.platform == "linux"
 
 
+# How each of those who start a sandbox names the level.
+BEST_EFFORT = (
+    "`--isolation best_effort` (SandboxPool(level='best_effort') in Python, "
+    "isolation=best_effort in a training configuration)"
+)
+
+
 def require(level: str, facilities: Facilities) -> None:
     """Hold what was reached against a level.
 
@@ -136,5 +143,5 @@ def require(level: str, facilities: Facilities) -> None:
         raise IsolationUnavailable(
             "the sandbox can't isolate at level 'strict' here. Missing:\n- "
             + "\n- ".join(missing)
-            + "\n`spade doctor` shows more; level='best_effort' takes what there is."
+            + f"\n`spade doctor` shows more; {BEST_EFFORT} takes what there is."
         )

@@ -12,6 +12,7 @@ import os
 from typing import Any
 
 from spade_runtime.errors import IsolationUnavailable
+from spade_runtime.sandbox.facilities import BEST_EFFORT
 
 REQUEST_FD = 3
 REPLY_FD = 4
@@ -84,7 +85,7 @@ def allow_list() -> bytes:
     except (ImportError, RuntimeError, OSError) as problem:
         raise IsolationUnavailable(
             f"libseccomp can't be loaded ({problem}); install it (Debian, Ubuntu: apt install "
-            f"libseccomp2; Fedora: dnf install libseccomp), or choose level='best_effort'"
+            f"libseccomp2; Fedora: dnf install libseccomp), or choose {BEST_EFFORT}"
         ) from problem
     try:
         return _exported(_rules(seccomp))
@@ -92,7 +93,7 @@ def allow_list() -> bytes:
         raise IsolationUnavailable(
             f"the seccomp filter can't be made ({problem}): this kernel, or the container's own "
             f"filter, has no seccomp() call; use a kernel of at least 4.14 and a container that "
-            f"permits seccomp(), or choose level='best_effort'"
+            f"permits seccomp(), or choose {BEST_EFFORT}"
         ) from problem
 
 

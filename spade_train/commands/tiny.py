@@ -7,7 +7,7 @@ import sys
 import time
 from pathlib import Path
 
-from spade_runtime.cli import Command
+from spade_runtime.cli import Command, add_isolation
 
 STEPS, EASY, DRILLS, ENVIRONMENTS = 4600, 550, 1050, 6000
 
@@ -34,6 +34,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     measure.add_argument("--json", action="store_true", help="print JSON")
     measure.add_argument("overrides", nargs="*", metavar="key=value", help="of preset=tiny")
 
+    for task in (build, measure):
+        add_isolation(task)
+
 
 def _run(arguments: argparse.Namespace) -> int:
     return {"build": _build, "measure": _measure}[arguments.task](arguments)
@@ -51,7 +54,8 @@ def _measure(arguments: argparse.Namespace) -> int:
 
     words = [*arguments.overrides, f"environments={arguments.designs}"]
     config = resolve("tiny", overrides=words)
-    with SandboxPool() as pool, Validator(pool=pool) as validator:
+    level = arguments.isolation
+    with SandboxPool(level=level) as pool, Validator(pool=pool, level=level) as validator:
         found = measure(tiny.load(arguments.model), config, pool, validator)
     if arguments.json:
         print(json.dumps(asdict(found), indent=2))
@@ -87,7 +91,7 @@ def _build(arguments: argparse.Namespace) -> int:
         drill_steps=arguments.drill_steps,
         seed=arguments.seed,
     )
-    with SandboxPool() as pool:
+    with SandboxPool(level=arguments.isolation) as pool:
         built = build(
             arguments.out,
             pool,

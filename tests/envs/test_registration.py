@@ -144,6 +144,17 @@ def test_register_validates_and_gives_the_manifest(tmp_path, form):
         gymnasium.make(spec.id)
 
 
+def test_the_level_of_isolation_is_kept_for_the_making():
+    spec = spade_envs.register(text_of(), level="best_effort")
+    env = gymnasium.make(spec.id)
+    assert env.spec.kwargs == {"source": text_of(), "level": "best_effort"}
+    env.reset(seed=1)
+    env.close()
+    assert spade_envs.register(text_of()).id == spec.id
+    assert gymnasium.spec(spec.id).kwargs == {"source": text_of()}
+    spade_envs.unregister(spec.id)
+
+
 def test_register_into_a_pool_keeps_the_source_and_the_hint(tmp_path):
     path = tmp_path / "plus.py"
     path.write_text(text_of())
@@ -273,7 +284,9 @@ def test_references_that_name_nothing():
 
 def test_public_names_are_loaded_when_used():
     assert spade_envs.SpadeEnv is not None
-    assert "UnicodeText" in dir(spade_envs)
+    assert dir(spade_envs) == sorted(spade_envs.__all__)
+    for name in dir(spade_envs):
+        assert getattr(spade_envs, name).__module__.startswith("spade_envs.")
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         spade_envs.nothing  # noqa: B018
     assert Path(spade_envs.__file__).name == "__init__.py"
