@@ -6,12 +6,15 @@ import copy
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from spade_runtime.errors import ConfigError
 from spade_runtime.spec import ValidationReport
 from spade_train.config import RunConfig
 from spade_train.corpus import Corpus
 from spade_train.heldout import measure_heldout
+from spade_train.learners.base import TrainRow
 from spade_train.ledger import Ledger
 from spade_train.loop import Run, Watcher
 from spade_train.memory import Memory
@@ -156,6 +159,7 @@ def assembled(
             ),
             watcher=watcher or Silent(),
             should_stop=should_stop,
+            replay=_replay(config, agent, corpus),
         )
 
 
@@ -232,6 +236,21 @@ def learner_settings(config: RunConfig) -> LearnerSettings:
         temperature=dict.fromkeys(ROLES, config.temperature),
         seed=config.seed,
     )
+
+
+def _replay(
+    config: RunConfig, agent: HFPolicy, corpus: Corpus | None
+) -> Callable[[int], list[TrainRow]]:
+    if not config.replay_samples:
+        return lambda _: []
+    from spade_train.tiny.replay import Replay
+
+    if config.model != "tiny" and not Path(config.model, "recipe.json").is_file():
+        raise ConfigError(
+            f"replay_samples={config.replay_samples} goes over the embedded policy's warm start, "
+            f"which model={config.model} never had; set replay_samples=0"
+        )
+    return Replay(agent.template, corpus, config.replay_samples, config.replay_weight, config.seed)
 
 
 def _criteria_judge(config: RunConfig) -> Judge | None:

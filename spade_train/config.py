@@ -92,6 +92,9 @@ class RunConfig(BaseModel):
         lora_rank: rank of the adapters that train beside frozen weights; 0 trains all weights.
         lora_alpha: the adapters' product is scaled by lora_alpha / lora_rank.
         lora_targets: layers that get adapters, or `all-linear`.
+        replay_samples: designs and hints of the embedded policy's warm start that each update goes
+            over again, so that the agent's updates don't wear down the designer; 0 for none.
+        replay_weight: what such a sample weighs against a design with an advantage of 1.
         judge_url: an OpenAI-compatible URL of a judge of tool criteria; its key stands in the
             environment variable SPADE_JUDGE_KEY. A design that it does not judge is not accepted.
         judge_model: the model to ask there.
@@ -175,6 +178,8 @@ class RunConfig(BaseModel):
     lora_rank: int = Field(0, ge=0)
     lora_alpha: Count = 32
     lora_targets: Names = ("all-linear",)
+    replay_samples: int = Field(0, ge=0)
+    replay_weight: Positive = 1.0
     judge_url: str = ""
     judge_model: str = ""
     isolation: IsolationLevel = "strict"

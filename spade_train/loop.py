@@ -54,6 +54,7 @@ class Run:
         measure: plays the held-out environments and returns metrics.
         watcher: of the progress.
         should_stop: asked at each step's end.
+        replay: rows of a step that are given, not sampled, to hold the weights' writing in place.
     """
 
     config: RunConfig
@@ -66,6 +67,7 @@ class Run:
     measure: Callable[[RunConfig, int], dict[str, Any]]
     watcher: Watcher
     should_stop: Callable[[], bool] = lambda: False
+    replay: Callable[[int], list[TrainRow]] = lambda _: []
     failed_updates: int = field(default=0)
 
 
@@ -88,7 +90,7 @@ def train(run: Run) -> bool:
         news |= metrics.of_plays(plays, config) | take_in(state, config, step, plays)
         agent, groups = agent_rows(plays, config, step, run.learner.version)
         designer, paid = designer_rows(state, config, due=step)
-        news |= groups | paid | _update(run, agent + designer, step)
+        news |= groups | paid | _update(run, agent + designer + run.replay(step), step)
         state.step += 1
         line = metrics.line(step, perf_counter() - start, news, state.ledger.metrics())
         run.records.step(step, line, plays, config)

@@ -30,6 +30,8 @@ class TrainRow:
         advantage: what the whole sample is worth, centred.
         policy_version: updates that the weights had seen when it was sampled.
         sample_id: the episode or design; rows of one id share one token mean.
+        supervised: nobody sampled it, it is given: its importance weight is 1, and with an
+            advantage of 1 its gradient is that of supervised training.
     """
 
     role: Role
@@ -40,6 +42,15 @@ class TrainRow:
     advantage: float
     policy_version: int
     sample_id: str
+    supervised: bool = False
+
+    @classmethod
+    def given(
+        cls, ids: list[int], mask: list[int], *, role: Role, weight: float, sample_id: str
+    ) -> TrainRow:
+        """Make a row of a text that is to be learned as it stands, with `weight` as advantage."""
+        nothing = [0.0] * len(ids)
+        return cls(role, ids, mask, nothing, None, weight, 0, sample_id, supervised=True)
 
     @classmethod
     def of(

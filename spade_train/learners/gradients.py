@@ -174,6 +174,8 @@ class Gradients:
         scale = torch.tensor(list(share.scales), device=device).repeat_interleave(counts)
 
         behaviour = _flat([_spoken(row) for row in rows], device)
+        given = torch.tensor([row.supervised for row in rows], device=device)
+        behaviour = torch.where(given.repeat_interleave(counts), old, behaviour)
         weight = truncated_importance_weight(old, behaviour, high=settings.importance_weight_max)
         ratio = (logp - old).exp()
         bounds = {"eps_low": settings.clip_low, "eps_high": settings.clip_high}
