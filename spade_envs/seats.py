@@ -26,9 +26,6 @@ class Seat:
         slot: its slot there.
         task: the seed of its present episode.
         limit: the run's limit in messages of its present episode.
-        actions: raw actions of its present episode, which replay it.
-        shown: the last observation as the class gave it, without a hint.
-        observation: the last observation as the agent saw it.
         info: the info of the last reset.
         over: the episode has ended and a reset is due.
         failed: the last reset brought no episode.
@@ -40,15 +37,33 @@ class Seat:
         self.slot = slot
         self.task = 0
         self.limit: int | None = None
-        self.actions: list[Any] = []
-        self.shown = ""
-        self.observation = ""
         self.info: dict[str, Any] = {}
         self.over = True
         self.failed = False
         self.alive = False
+        self._actions: list[Any] = []
+        self._shown = ""
+        self._observation = ""
         self._seed: int | None = None
         self._random: np.random.Generator | None = None
+
+    @property
+    def actions(self) -> list[Any]:
+        """Raw actions of its present episode, which replay it."""
+        self.table.settle()
+        return self._actions
+
+    @property
+    def shown(self) -> str:
+        """The last observation as the class gave it, without a hint."""
+        self.table.settle()
+        return self._shown
+
+    @property
+    def observation(self) -> str:
+        """The last observation as the agent saw it."""
+        self.table.settle()
+        return self._observation
 
     @property
     def running(self) -> bool:
@@ -72,21 +87,28 @@ class Seat:
 
     def began(self, result: ResetResult, limit: int | None, hint: str | None) -> None:
         """Take the result of a reset."""
+        self.table.settle()
         self.table.calm = False
         self.failed = self.fault is not None
         self.alive = not self.failed
-        self.limit, self.actions, self.info, self.over = limit, [], result.info, False
-        self.shown = result.observation
-        self.observation = "" if self.failed else with_hint(result.observation, hint)
+        self.limit, self._actions, self.info, self.over = limit, [], result.info, False
+        self._shown = result.observation
+        self._observation = "" if self.failed else with_hint(result.observation, hint)
 
     def took(self, result: StepResult) -> bool:
         """Take the result of a step; says whether the episode is over."""
         observation, _, terminated, truncated, info = result
-        self.shown = self.observation = observation
-        self.actions.append(info["spade"]["action"])
+        self.table.settle()
+        self._shown = self._observation = observation
+        self._actions.append(info["spade"]["action"])
         self.over = terminated or truncated
         self.table.calm = False
         return self.over
+
+    def moved(self, actions: Sequence[str], observation: str) -> None:
+        """Take the actions of rounds, and what the last of them showed."""
+        self._actions += actions
+        self._shown = self._observation = observation
 
     def lost(self) -> StepResult:
         """What a step gives where there is no episode to step: the fault that ended it."""
@@ -126,20 +148,25 @@ class Table:
     """A session, and the environments of the vector that it plays.
 
     Attributes:
+        where: the vector's numbers of its environments, as arrays take them best.
         calm: every environment here has an episode to step; False where that has to be looked at.
     """
 
     def __init__(self, session: EnvSession) -> None:
         self.session = session
         self.seats: dict[int, Seat] = {}
+        self.where: Places = []
         self.calm = False
         self._everyone = Turn(self, [], [], [], [])
+        self._rounds: list[list[str]] = []
+        self._latest: list[str] = []
 
     def seat(self, places: Sequence[int]) -> None:
         """Make the environments with these numbers, one in each slot."""
         self.seats = {place: Seat(self, slot) for slot, place in enumerate(places)}
         first, end = places[0], places[-1] + 1
         where = slice(first, end) if list(places) == list(range(first, end)) else list(places)
+        self.where = where
         self._everyone = Turn(self, [], list(places), [], where)
 
     def turn(self, *, autoreset: bool) -> Turn:
@@ -173,18 +200,30 @@ class Table:
     def moved(self, turn: Turn, moves: Moves) -> None:
         """Let the environments that were stepped take the results."""
         seats = self.seats
-        for place, observation, action in zip(
-            turn.steps, moves.observations, moves.actions, strict=True
-        ):
-            seat = seats[place]
-            seat.shown = seat.observation = observation
-            seat.actions.append(action)
+        if turn is self._everyone:
+            # Kept as columns: nobody may ever ask, and seat by seat it takes as long as a step.
+            self._rounds.append(moves.actions)
+            self._latest = moves.observations
+        else:
+            self.settle()
+            for place, observation, action in zip(
+                turn.steps, moves.observations, moves.actions, strict=True
+            ):
+                seats[place].moved([action], observation)
         if moves.ended:
             self.calm = False
             for place, terminated, truncated in zip(
                 turn.steps, moves.terminated, moves.truncated, strict=True
             ):
                 seats[place].over = terminated or truncated
+
+    def settle(self) -> None:
+        """Give each seat its part of the rounds that are kept as columns."""
+        if self._rounds:
+            rounds, self._rounds = self._rounds, []
+            actions = zip(*rounds, strict=True)
+            for seat, mine, shown in zip(self.seats.values(), actions, self._latest, strict=True):
+                seat.moved(mine, shown)
 
     def resetting(
         self, places: Sequence[int], limit: int | None, hints: Sequence[str | None]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -91,6 +92,7 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
         self._per_child = per_child
         self._tables: list[Table] | None = None
         self._seats: list[Seat] = []
+        self._in_order = False
         self._notes = Notes(num_envs)
         self._no_hints: list[str | None] = [None] * num_envs
         self.restored = 0
@@ -236,17 +238,22 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
         self, turns: list[Turn], moved: list[tuple[Turn, Moves]]
     ) -> tuple[Texts, npt.NDArray[np.float64], Flags, Flags, dict[str, Any]]:
         """The results of a step in which nothing went wrong, taken over column by column."""
-        rewards = np.zeros(self.num_envs)
+        rewards = self._notes.zeros()
         terminated, truncated = self._notes.flags(), self._notes.flags()
         for turn, moves in moved:
             turn.table.moved(turn, moves)
-            rewards[turn.where] = moves.rewards
+            if moves.paid:
+                rewards[turn.where] = moves.rewards
             if moves.ended:
                 terminated[turn.where] = moves.terminated
                 truncated[turn.where] = moves.truncated
         rows = {place: self._seats[place].info for turn in turns for place in turn.resets}
         infos = self._notes.joined([(turn.where, moves) for turn, moves in moved], rows)
-        return self._observations(), rewards, terminated, truncated, infos
+        if self._in_order and sum(len(turn.steps) for turn, _ in moved) == self.num_envs:
+            shown = tuple(chain.from_iterable([moves.observations for _, moves in moved]))
+        else:
+            shown = self._observations()
+        return shown, rewards, terminated, truncated, infos
 
     def _outcomes(
         self, turns: list[Turn], results: list[Moves | list[StepResult] | None]
@@ -310,6 +317,7 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
     def _sit_down(self) -> None:
         if self._tables is None:
             self._tables, self._seats = seated(self._references, self._per_child, self._level)
+            self._in_order = all(isinstance(table.where, slice) for table in self._tables)
 
     def _by_table(self, chosen: Sequence[int]) -> list[tuple[Table, list[int]]]:
         by_table = [

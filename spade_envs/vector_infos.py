@@ -49,11 +49,16 @@ class Notes:
         self._nobody = np.zeros(num_envs, dtype=np.bool_)
         self._everybody = np.ones(num_envs, dtype=np.bool_)
         self._zeros = np.zeros(num_envs, dtype=np.int_)
+        self._unpaid = np.zeros(num_envs)
         self._nothing = np.full(num_envs, None, dtype=object)
 
     def flags(self) -> Flags:
         """A fresh array of falsehoods; copying one is the quickest way to make it."""
         return self._nobody.copy()
+
+    def zeros(self) -> npt.NDArray[np.float64]:
+        """A fresh array of rewards that are all 0."""
+        return self._unpaid.copy()
 
     def joined(
         self, moved: Sequence[tuple[Places, Moves]], rows: Mapping[int, Mapping[str, Any]]

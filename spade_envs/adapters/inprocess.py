@@ -80,6 +80,8 @@ class InProcess:
         """Take an action in each slot."""
         return [self._answer("step", self._move, *one) for one in zip(slots, actions, strict=True)]
 
+    moves = step
+
     def tool(self, slots: Sequence[int], calls: Sequence[tuple[str, bytes, int]]) -> list[Any]:
         """Run a call in each slot, and ask whether the user's turn is done after it."""
         return [self._answer("tool", self._call, *one) for one in zip(slots, calls, strict=True)]

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from spade_runtime import checks
 from spade_runtime.errors import EnvFault
 from spade_runtime.sandbox.toolrounds import Round
+from spade_runtime.sandbox.wire import Columns
 from spade_runtime.spec import EnvSpec, Limits
 
 
@@ -30,8 +31,6 @@ class StepResult(NamedTuple):
     info: dict[str, Any]
 
 
-# From this many on it is quicker to check a group's replies by column.
-_GROUP_MIN = 4
 # A named tuple's own constructor is a Python function, and takes five times as long.
 _result: Callable[[tuple[Any, ...]], StepResult] = partial(tuple.__new__, StepResult)
 
@@ -44,6 +43,7 @@ class Moves(NamedTuple):
 
     Attributes:
         infos: what the class itself told, None where all of it is empty.
+        paid: some reward is not 0.
         ended: some episode of the group is over.
     """
 
@@ -55,6 +55,7 @@ class Moves(NamedTuple):
     solved: list[bool]
     actions: list[str]
     infos: list[dict[str, Any]] | None
+    paid: bool
     ended: bool
 
     def rows(self) -> list[StepResult]:
@@ -68,32 +69,6 @@ class Moves(NamedTuple):
         return list(map(_result, zip(*columns, strict=True)))
 
 
-class Play:
-    """One instance's episode, as the parent counts it.
-
-    Attributes:
-        limit: agent messages after which the parent truncates.
-        turns: instructions of a tool-use environment.
-        turn: agent messages so far.
-        completed: user turns completed so far.
-        over: the episode has ended.
-    """
-
-    __slots__ = ("completed", "limit", "over", "turn", "turns")
-
-    def __init__(self, limit: int, turns: list[str]) -> None:
-        self.limit = limit
-        self.turns = turns
-        self.turn = 0
-        self.completed = 0
-        self.over = False
-
-    @property
-    def credit(self) -> float:
-        """Share of the user's turns completed."""
-        return self.completed / len(self.turns) if self.turns else 0.0
-
-
 class Book:
     """Turns raw replies into results, and keeps what the parent knows of each slot's episode.
 
@@ -103,40 +78,51 @@ class Book:
         instances: number of slots.
 
     Attributes:
-        plays: the episode in each slot, None before the first `reset`.
+        turns: agent messages so far, in each slot.
+        completed: user turns completed so far, in each slot.
+        instructions: all user turns of a tool-use environment, in each slot.
+        all: the slots, in order.
+        over: the slot has no episode to step: none was begun, or it has ended.
         faults: the fault that ended it, None where there was none.
     """
 
     def __init__(self, spec: EnvSpec, limits: Limits, instances: int) -> None:
         self.spec = spec
         self.limits = limits
-        self.plays: list[Play | None] = [None] * instances
+        self.turns = [0] * instances
+        self.completed = [0] * instances
+        self.instructions: list[list[str]] = [[]] * instances
+        self.over = [True] * instances
         self.faults: list[EnvFault | None] = [None] * instances
+        self.all = list(range(instances))
+        self._fresh = [True] * instances
+        self._limits = [0] * instances
+        # So many rounds at least until some episode meets its limit; most need not look.
+        self._room = 0
         self._is_game = spec.kind == "game"
         self._tools = [{"type": "function", "function": tool.model_dump()} for tool in spec.tools]
 
-    def running(self, slot: int) -> bool:
-        """Whether a slot's episode has begun and not ended."""
-        play = self.plays[slot]
-        return play is not None and not play.over
-
-    def play(self, slot: int) -> Play:
-        """The episode in a slot that has one."""
-        play = self.plays[slot]
-        assert play is not None
-        return play
+    def why_over(self, slot: int) -> str:
+        """Why a slot has no episode to step, in words."""
+        return "was not begun" if self._fresh[slot] else "has ended"
 
     def fail(self, slot: int, fault: EnvFault) -> None:
         """End a slot's episode by a fault."""
         self.faults[slot] = fault
-        play = self.plays[slot]
-        if play is not None:
-            play.over = True
+        self._fresh[slot] = False
+        self.over[slot] = True
+
+    def end_all(self) -> None:
+        """End every episode: the child that played them is gone."""
+        self.over = [True] * len(self.over)
 
     def forget(self, slot: int) -> None:
         """Make a slot ready for a `reset`."""
-        self.plays[slot] = None
         self.faults[slot] = None
+        self.over[slot] = self._fresh[slot] = True
+        self.instructions[slot] = []
+        self.completed[slot] = 0
+        self._counted(slot, 0)
 
     def begun(self, slot: int, raw: Any, limit: int) -> ResetResult:
         """The result of a `reset`, from its raw reply."""
@@ -145,99 +131,130 @@ class Book:
         except EnvFault as fault:
             self.fail(slot, fault)
             return ResetResult("", {"spade": self._notes(slot, fault)})
-        self.plays[slot] = Play(limit, start.turns)
+        self._limits[slot] = limit
+        self._room = min(self._room, limit)
+        self.instructions[slot] = start.turns
+        self.over[slot] = self._fresh[slot] = False
         info = start.info
         info["spade"] = self._notes(slot, None)
         return ResetResult(start.observation, info)
 
+    def _counted(self, slot: int, turn: int) -> int:
+        # Never in place: a group's results hold the list as it was.
+        self.turns = [*self.turns]
+        self.turns[slot] = turn
+        self._room -= 1
+        return turn
+
+    def _credit(self, slot: int) -> float:
+        turns = self.instructions[slot]
+        return self.completed[slot] / len(turns) if turns else 0.0
+
     def _notes(self, slot: int, fault: EnvFault | None) -> dict[str, Any]:
-        play = self.plays[slot]
         notes: dict[str, Any] = {
-            "turn": play.turn if play else 0,
+            "turn": self.turns[slot],
             "solved": False,
             "fault": None if fault is None else fault_notes(fault),
         }
         if not self._is_game:
-            notes["credit"] = play.credit if play else 0.0
+            notes["credit"] = self._credit(slot)
             notes["tools"] = deepcopy(self._tools)
         return notes
 
     def _faulted(self, slot: int, fault: EnvFault, action: Any) -> StepResult:
         self.fail(slot, fault)
-        play = self.play(slot)
-        spade: dict[str, Any] = {"turn": play.turn, "solved": False, "fault": fault_notes(fault)}
+        spade = {"turn": self.turns[slot], "solved": False, "fault": fault_notes(fault)}
         if not self._is_game:
-            spade["credit"] = play.credit
+            spade["credit"] = self._credit(slot)
         spade["action"] = action
         return StepResult("", 0.0, False, True, {"spade": spade})
 
     def moved(self, slot: int, raw: Any, action: str) -> StepResult:
         """The result of a game's step, from its raw reply."""
-        play = self.play(slot)
-        play.turn = turn = play.turn + 1
+        turn = self._counted(slot, self.turns[slot] + 1)
         try:
             step = checks.transition(raw, self.spec, self.limits)
         except EnvFault as fault:
             return self._faulted(slot, fault, action)
         terminated, info = step.terminated, step.info
-        truncated = not terminated and (step.truncated or turn >= play.limit)
-        play.over = terminated or truncated
+        truncated = not terminated and (step.truncated or turn >= self._limits[slot])
+        self.over[slot] = terminated or truncated
         solved = terminated and checks.wins(step.reward, self.spec)
         info["spade"] = {"turn": turn, "solved": solved, "fault": None, "action": action}
         return _result((step.observation, step.reward, terminated, truncated, info))
 
     def results(
-        self, slots: Sequence[int], raws: Sequence[Any], actions: list[str]
+        self, slots: Sequence[int], raws: Sequence[Any] | Columns, actions: list[str]
     ) -> list[StepResult]:
         """The results of a round of games, from their raw replies."""
-        if len(slots) >= _GROUP_MIN and (moves := self.moves(slots, raws, actions)) is not None:
-            return moves.rows()
-        return list(map(self.moved, slots, raws, actions))
+        found = self.moves(slots, raws, actions)
+        return found.rows() if isinstance(found, Moves) else found
 
-    def moves(self, slots: Sequence[int], raws: Sequence[Any], actions: list[str]) -> Moves | None:
-        """The results of a round of games by column.
-
-        None, and nothing noted, where some reply is not plainly right.
-        """
+    def moves(
+        self, slots: Sequence[int], raws: Sequence[Any] | Columns, actions: list[str]
+    ) -> Moves | list[StepResult]:
+        """The results of a round of games, by column where the replies are plainly right."""
+        if not isinstance(raws, Columns):
+            return list(map(self.moved, slots, raws, actions))
         steps = checks.transitions(raws, self.spec, self.limits)
         if steps is None:
-            return None
-        observations, rewards, terminated, truncated, infos = steps
-        turns: list[int] = []
-        ended = False
-        plays = self.plays
-        for place, slot in enumerate(slots):
-            play: Any = plays[slot]
-            play.turn = turn = play.turn + 1
-            turns.append(turn)
-            if terminated[place]:
-                truncated[place] = False
-            elif turn >= play.limit:
-                truncated[place] = True
-            elif not truncated[place]:
-                continue
-            play.over = ended = True
+            return list(map(self.moved, slots, raws.rows(), actions))
+        observations, rewards, terminated, truncated, infos, paid, ended = steps
+        if len(slots) == len(self.turns):
+            # All slots, whatever their order: `slots` names none twice.
+            turns = self.turns = [turn + 1 for turn in self.turns]
+        else:
+            turns = self.turns = [*self.turns]
+            for slot in slots:
+                turns[slot] += 1
+        self._room -= 1
+        if self._room <= 0:
+            ended = True
+        if slots is not self.all:
+            turns = [turns[slot] for slot in slots]
         solved = [False] * len(turns)
         if ended:
+            ended = self._end(slots, turns, terminated, truncated)
             for place, end in enumerate(terminated):
                 solved[place] = end and checks.wins(rewards[place], self.spec)
         return Moves(
-            observations, rewards, terminated, truncated, turns, solved, actions, infos, ended
+            observations, rewards, terminated, truncated, turns, solved, actions, infos, paid, ended
         )
+
+    def _end(
+        self, slots: Sequence[int], turns: list[int], terminated: list[bool], truncated: list[bool]
+    ) -> bool:
+        """Note whose episodes end with a round; `terminated` wins over `truncated`.
+
+        Returns:
+            Whether there are some.
+        """
+        for place, slot in enumerate(slots):
+            if terminated[place]:
+                truncated[place] = False
+            elif turns[place] >= self._limits[slot]:
+                truncated[place] = True
+            self.over[slot] = terminated[place] or truncated[place]
+        left = [
+            limit - turn
+            for limit, turn, over in zip(self._limits, self.turns, self.over, strict=True)
+            if not over
+        ]
+        self._room = min(left, default=0)
+        return True in terminated or True in truncated
 
     def answered(self, slot: int, one: Round) -> StepResult:
         """The result of a message of tool calls, after all of them were run or answered."""
-        play = self.play(slot)
-        play.turn += 1
-        play.completed = one.completed
+        turn = self._counted(slot, self.turns[slot] + 1)
+        self.completed[slot] = one.completed
         if one.fault is not None:
             return self._faulted(slot, one.fault, one.actions)
-        terminated = play.completed == len(play.turns)
-        truncated = not terminated and play.turn >= play.limit
-        play.over = terminated or truncated
+        terminated = one.completed == len(self.instructions[slot])
+        truncated = not terminated and turn >= self._limits[slot]
+        self.over[slot] = terminated or truncated
         spade = {
-            "turn": play.turn,
-            "credit": play.credit,
+            "turn": turn,
+            "credit": self._credit(slot),
             "solved": terminated,
             "fault": None,
             "action": one.actions,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import os
-import queue
 import select
 import threading
 import weakref
@@ -17,10 +17,12 @@ from spade_runtime.sandbox.budget import Budget, cpu_clock, grant
 from spade_runtime.sandbox.exchange import Exchange
 from spade_runtime.sandbox.orders import Order
 from spade_runtime.sandbox.pending import READ_BYTES, Pending
+from spade_runtime.sandbox.placement import ALONE_SECONDS, WATCH_MS, Placement
 from spade_runtime.sandbox.verdicts import ended
 from spade_runtime.sandbox.wire import (
     HELLO,
     Bad,
+    Columns,
     Inspection,
     LoadReply,
     Raised,
@@ -31,6 +33,7 @@ from spade_runtime.sandbox.wire import (
     RawStep,
     RawTool,
 )
+from spade_runtime.sandbox.workers import WORKER_SECONDS, Workers
 
 if TYPE_CHECKING:
     from spade_runtime.sandbox.nursery import Hatchling, Nursery
@@ -39,34 +42,7 @@ if TYPE_CHECKING:
 _HELLO_SECONDS = 30.0
 _ACTION_SHOWN = 200
 _PRINTING = frozenset({"load", "reset", "step", "tool", "criterion", "solution", "close"})
-WORKER_SECONDS = 0.05
-"""A request that takes longer gives its worker's place back, so that hogs block nobody else."""
-
-
-class Workers:
-    """How many requests may compute at once; a counter that waits its turn.
-
-    Args:
-        count: places.
-    """
-
-    def __init__(self, count: int) -> None:
-        # A queue of tokens is a tenth of the cost of threading.Semaphore.
-        self._tokens: queue.SimpleQueue[None] = queue.SimpleQueue()
-        for _ in range(count):
-            self._tokens.put(None)
-
-    def take(self, *, blocking: bool) -> bool:
-        """Take a place; False where none is free and it may not wait."""
-        try:
-            self._tokens.get(blocking)
-        except queue.Empty:
-            return False
-        return True
-
-    def give_back(self) -> None:
-        """Give a place back."""
-        self._tokens.put(None)
+_QUICK = ("step", "reset", "tool", "criterion")
 
 
 class RawChild:
@@ -109,6 +85,10 @@ class RawChild:
         self._state = threading.RLock()
         self._poll = select.poll()
         self._poll.register(hatchling.replies, select.POLLIN)
+        self._placement = Placement(hatchling.pid)
+        self._near = False
+        self._pace: dict[str, float] = dict.fromkeys(_QUICK, 0.0)
+        self._last: tuple[str, int, float] | None = None
         self._greeted = False
         self._killed = False
         self._holds_worker = False
@@ -143,6 +123,12 @@ class RawChild:
         """Call `step` once for each slot named; one named several times takes several steps."""
         return self.run(orders.step(self.limits, slots, actions))
 
+    def moves(
+        self, slots: Sequence[int], actions: Sequence[str]
+    ) -> list[RawStep | Raised | Bad] | Columns:
+        """The same as `step`, by column where nothing was out of the ordinary."""
+        return self.exchange(orders.step(self.limits, slots, actions))
+
     def tool(
         self, slots: Sequence[int], calls: Sequence[tuple[str, bytes, int]]
     ) -> list[RawTool | Raised]:
@@ -176,11 +162,23 @@ class RawChild:
             EnvFault: the child is lost by its own fault.
             HostError: the machine is at fault.
         """
+        found = self.exchange(order)
+        return found.rows() if isinstance(found, Columns) else found
+
+    def exchange(self, order: Order) -> list[Any] | Columns:
+        """As `run`; steps of games are left as columns where they came so.
+
+        Raises:
+            EnvFault: the child is lost by its own fault.
+            HostError: the machine is at fault.
+        """
         if order.count == 0:
             return []
-        pending = self.start(order)
+        pending = self.start(order, near=self.expected(order) < ALONE_SECONDS)
         try:
             pending.send()
+            if self._near and not pending.writing and not self._poll.poll(WATCH_MS):
+                self.spread()
             while not pending.settled:
                 self._wait(pending)
         except BaseException:
@@ -188,12 +186,22 @@ class RawChild:
             raise
         return self.finish(order, pending)
 
-    def start(self, order: Order, *, blocking: bool = True) -> Pending:
+    def expected(self, order: Order) -> float:
+        """Processor time that an order may take, in seconds, going by the last one of its kind."""
+        return self._pace.get(order.phase, math.inf) * order.count
+
+    def spread(self) -> None:
+        """Let the child, which is slow where it was put, compute on any processor."""
+        self._near = False
+        self._placement.crowded()
+
+    def start(self, order: Order, *, blocking: bool = True, near: bool = False) -> Pending:
         """Begin a request; `finish` or `abandon` must follow.
 
         Args:
             order: what to ask.
             blocking: wait for a worker and for the child; otherwise raise where that would wait.
+            near: the calling thread is about to wait, and the child may have its processor.
 
         Raises:
             BlockingIOError: it would have to wait.
@@ -211,6 +219,7 @@ class RawChild:
             self._greet()
             budget = Budget(self._child.pid, order.seconds, order.count, self.limits.wall_factor)
             self._cpu_granted = grant(self._child.pid, budget, self._cpu_granted)
+            self._place(order, budget, near=near)
             child = self._child
             return Pending(child.requests, child.replies, data, exchange, budget, self._ended)
         except BaseException as problem:
@@ -220,15 +229,15 @@ class RawChild:
             self._leave()
             raise
 
-    def finish(self, order: Order, pending: Pending) -> list[Any]:
+    def finish(self, order: Order, pending: Pending) -> list[Any] | Columns:
         """End a settled request and give its items, or raise its fault."""
-        items = pending.exchange.items
         try:
             if pending.fault is None:
-                if order.phase in _PRINTING:
-                    self._note_printed(items)
-                return items
-            fault = self._blamed(pending.fault, order, len(items))
+                claims = pending.exchange.claims
+                if order.phase in _PRINTING and type(claims) is list:
+                    self._note_printed(claims)
+                return claims
+            fault = self._blamed(pending.fault, order, pending.exchange.received)
             self.fault = fault
             self._close()
         finally:
@@ -309,6 +318,19 @@ class RawChild:
         else:
             self.yield_worker()
             pending.expire()
+
+    def _place(self, order: Order, budget: Budget, *, near: bool) -> None:
+        """Choose the processor, and learn from the clock what the last request took."""
+        cpu = budget.cpu_at_start
+        if self._last is not None:
+            phase, count, before = self._last
+            self._pace[phase] = (cpu - before) / count
+        self._last = (order.phase, order.count, cpu) if order.phase in self._pace else None
+        if near:
+            near = self._placement.near()
+        else:
+            self._placement.free()
+        self._near = near
 
     def _greet(self) -> None:
         """Read the four zero bytes of a child that is locked down, before it is given anything."""

@@ -16,8 +16,9 @@ from typing import Any
 
 import msgspec
 
-from spade_runtime.sandbox import claims, source
+from spade_runtime.sandbox import claims, columns, source
 from spade_runtime.sandbox.capture import Capture
+from spade_runtime.sandbox.columns import FLUSH_SECONDS, Slot
 from spade_runtime.sandbox.program import run as run_program
 from spade_runtime.sandbox.syscalls import REPLY_FD, REQUEST_FD
 from spade_runtime.sandbox.wire import (
@@ -47,21 +48,11 @@ from spade_runtime.sandbox.wire import (
 )
 
 READ_BYTES = 65536
-FLUSH_SECONDS = 0.005
-"""A batch that takes longer sends what is done, so that the parent sees which instance hangs."""
 OUT_OF_MEMORY_STATUS = 82
 _SMALL = 4096
 """More than anything else weighs."""
 
 _encode = msgspec.msgpack.Encoder().encode
-
-
-class _Slot:
-    __slots__ = ("instance", "state")
-
-    def __init__(self, instance: Any, state: Any) -> None:
-        self.instance = instance
-        self.state = state
 
 
 class Child:
@@ -72,8 +63,7 @@ class Child:
         self._capture = Capture(0)
         self._reply_bytes = 0
         self._program: source.Program | None = None
-        self._activate: Callable[[Any], None] = lambda state: None
-        self._slots: dict[int, _Slot] = {}
+        self._slots: dict[int, Slot] = {}
 
     def serve(self) -> None:
         """Answer requests until the parent closes its end."""
@@ -135,7 +125,7 @@ class Child:
 
     def _answer(self, request: Request) -> None:
         if isinstance(request, Step):
-            self._batch(request.nonce, request.slots, request.actions, self._step, "step")
+            self._steps(request)
         elif isinstance(request, Reset):
             call = self._reset if request.fresh else self._reset_again
             self._batch(request.nonce, request.slots, request.seeds, call, "reset")
@@ -156,6 +146,13 @@ class Child:
         else:
             self._send(request.nonce, 0, True, [self._inspect(request)])
 
+    def _steps(self, request: Step) -> None:
+        entropy = self._loaded().entropy
+        place, odd = columns.play(request, self._slots, entropy, self._capture, self._write)
+        if odd is not None:
+            slots, actions = request.slots[place:], request.actions[place:]
+            self._batch(request.nonce, slots, actions, self._step, "step", place, odd)
+
     def _batch(
         self,
         nonce: int,
@@ -163,9 +160,22 @@ class Child:
         values: Sequence[Any],
         call: Callable[[int, Any], Any],
         phase: str,
+        first: int = 0,
+        begun: Any = None,
     ) -> None:
+        """Call for each slot and send the claims.
+
+        Args:
+            nonce: of the request.
+            slots: which instances.
+            values: what each call is given.
+            call: what to call.
+            phase: its name.
+            first: position of the first item in the request.
+            begun: the first item, where that call was made already.
+        """
         items: list[Any] = []
-        first, weight, capture, limit = 0, 0, self._capture, self._reply_bytes
+        weight, capture, limit = 0, self._capture, self._reply_bytes
         violations = self._loaded().entropy.violations
         due = perf_counter() + FLUSH_SECONDS
         for slot, value in zip(slots, values, strict=True):
@@ -173,10 +183,12 @@ class Child:
                 self._send(nonce, first, False, items)
                 first, weight, items = first + len(items), 0, []
                 due = perf_counter() + FLUSH_SECONDS
-            try:
-                item = call(slot, value)
-            except BaseException as error:
-                item = claims.raised(phase, error)
+            item, begun = begun, None
+            if item is None:
+                try:
+                    item = call(slot, value)
+                except BaseException as error:
+                    item = claims.raised(phase, error)
             if violations:
                 # The code may have caught what the guard raised; it stays refused.
                 item = claims.raised(phase, violations[0])
@@ -207,7 +219,6 @@ class Child:
         self._capture.limit = request.printed_bytes
         self._reply_bytes = request.reply_bytes
         self._program = source.Program(request.source, policy=request.policy)
-        self._activate = self._program.entropy.activate
         return self._program.inspection()
 
     def _load(self) -> LoadReply:
@@ -248,7 +259,7 @@ class Child:
     def _started(self, slot: int, instance: Any, state: Any, seed: int) -> Any:
         program = self._loaded()
         result = instance.reset(seed)
-        self._slots[slot] = _Slot(instance, state)
+        self._slots[slot] = Slot(instance, state)
         if type(result) is not tuple or len(result) != 2:
             return claims.bad(result)
         reply = RawReset(claims.text(result[0]), claims.mapping(result[1]))
@@ -258,18 +269,8 @@ class Child:
 
     def _step(self, slot: int, action: str) -> Any:
         here = self._slots[slot]
-        self._activate(here.state)
-        result = here.instance.step(action)
-        if type(result) is not tuple or len(result) != 5:
-            return claims.bad(result)
-        observation, reward, terminated, truncated, info = result
-        return RawStep(
-            claims.text(observation),
-            claims.number(reward),
-            claims.flag(terminated),
-            claims.flag(truncated),
-            claims.mapping(info),
-        )
+        self._loaded().activate(here.state)
+        return columns.claimed(here.instance.step(action))
 
     def _tool(self, slot: int, call: tuple[str, bytes, int]) -> Any:
         here = self._slots[slot]

@@ -53,13 +53,13 @@ def text(value: Any) -> str | Bad:
     return value
 
 
-def number(value: Any) -> float | int | Bad:
+def number(value: Any) -> float | Bad:
     """A real number of exactly the type `float` or `int`; one too large is sent as infinite."""
     if type(value) is float:
         return value
     if type(value) is int:
         if -_FLOAT_EXACT < value < _FLOAT_EXACT:
-            return value
+            return float(value)
         return math.inf if value > 0 else -math.inf
     return bad(value)
 

@@ -9,15 +9,22 @@ from collections.abc import Sequence
 from typing import Any
 
 from spade_runtime.errors import EnvFault
-from spade_runtime.sandbox.channel import WORKER_SECONDS, RawChild
+from spade_runtime.sandbox.channel import RawChild
 from spade_runtime.sandbox.orders import Order
 from spade_runtime.sandbox.pending import Pending
+from spade_runtime.sandbox.placement import NEAR_SECONDS, WATCH_MS
+from spade_runtime.sandbox.wire import Columns
+from spade_runtime.sandbox.workers import WORKER_SECONDS
 
 _BUSY_SECONDS = 0.002
 _SWEEP_MS = int(WORKER_SECONDS * 1000) + 1
 
 
-def drive(work: Sequence[tuple[RawChild, Order]]) -> list[list[Any] | EnvFault]:
+Reply = list[Any] | Columns | EnvFault
+Work = Sequence[tuple[RawChild, Order]]
+
+
+def drive(work: Work) -> list[list[Any] | EnvFault]:
     """Send requests to many children and gather the replies, all from the calling thread.
 
     As many compute at once as the pool has workers; the others wait their turn.
@@ -29,15 +36,26 @@ def drive(work: Sequence[tuple[RawChild, Order]]) -> list[list[Any] | EnvFault]:
     Raises:
         HostError: the machine is at fault. Requests that still ran are abandoned.
     """
-    results: list[list[Any] | EnvFault] = [[] for _ in work]
+    return [found.rows() if isinstance(found, Columns) else found for found in exchanged(work)]
+
+
+def exchanged(work: Work) -> list[Reply]:
+    """As `drive`; steps of games are left as columns where they came so."""
+    results: list[Reply] = [[] for _ in work]
     waiting = [place for place, (_, order) in enumerate(work) if order.count][::-1]
     running: dict[int, tuple[int, Pending]] = {}
     poll = select.poll()
     swept = time.monotonic()
+    near = sum(child.expected(order) for child, order in work) < NEAR_SECONDS
     try:
         while waiting or running:
-            _fill(work, waiting, running, results, poll)
-            ready = [one for one in _events(running, poll) if running[one][1].pump()]
+            _fill(work, waiting, running, results, poll, near=near)
+            events = poll.poll(WATCH_MS if near else _SWEEP_MS) if running else ()
+            if near and not events:
+                near = False
+                for place, _ in running.values():
+                    work[place][0].spread()
+            ready = [one for one, _ in events if running[one][1].pump()]
             if time.monotonic() - swept > WORKER_SECONDS:
                 # Requests that take this long no longer keep others from beginning.
                 for place, _ in running.values():
@@ -60,17 +78,19 @@ def drive(work: Sequence[tuple[RawChild, Order]]) -> list[list[Any] | EnvFault]:
 
 
 def _fill(
-    work: Sequence[tuple[RawChild, Order]],
+    work: Work,
     waiting: list[int],
     running: dict[int, tuple[int, Pending]],
-    results: list[list[Any] | EnvFault],
+    results: list[Reply],
     poll: Any,
+    *,
+    near: bool,
 ) -> None:
     """Start what fits; with nothing running, wait for a worker of other threads."""
     while waiting:
         child, order = work[waiting[-1]]
         try:
-            pending = child.start(order, blocking=not running)
+            pending = child.start(order, blocking=not running, near=near)
         except BlockingIOError:
             return
         except EnvFault as fault:
@@ -98,12 +118,7 @@ def _write_out(pending: Pending) -> None:
         pending.expire()
 
 
-def _events(running: dict[int, tuple[int, Pending]], poll: Any) -> list[int]:
-    """Descriptors that have something to read, after a wait of at most a sweep."""
-    return [descriptor for descriptor, _ in poll.poll(_SWEEP_MS)] if running else []
-
-
-def _finished(child: RawChild, order: Order, pending: Pending) -> list[Any] | EnvFault:
+def _finished(child: RawChild, order: Order, pending: Pending) -> Reply:
     try:
         return child.finish(order, pending)
     except EnvFault as fault:
@@ -133,7 +148,8 @@ async def run_async(child: RawChild, order: Order) -> list[Any]:
     except BaseException:
         child.abandon()
         raise
-    return child.finish(order, pending)
+    found = child.finish(order, pending)
+    return found.rows() if isinstance(found, Columns) else found
 
 
 async def _event(loop: asyncio.AbstractEventLoop, child: RawChild, pending: Pending) -> None:

@@ -11,10 +11,12 @@ import msgspec
 
 from spade_runtime.sandbox.wire import (
     CHUNK_BYTES,
+    COLUMNS_MARK,
     FRAME_MARGIN,
     HEADER,
     SLOTS_MAX,
     Bad,
+    Columns,
     Frame,
     Inspection,
     LoadReply,
@@ -42,6 +44,8 @@ DECODERS: dict[str, msgspec.msgpack.Decoder[Any]] = {
     "close": _decoder(Frame[RawClosed | Raised]),
 }
 """One decoder for each phase: a reply of another phase's type is a violation."""
+_decode_columns = _decoder(Columns).decode
+_MARK = bytes([COLUMNS_MARK])
 
 
 class WireViolation(Exception):
@@ -64,9 +68,25 @@ class Exchange:
         nonce: the request's nonce.
         count: items to expect, one for each slot.
         reply_bytes: what one instance's reply may weigh.
+
+    Attributes:
+        received: items so far.
+        done: all of them are here.
     """
 
-    __slots__ = ("_buffer", "_count", "_decode", "_frame_max", "_left", "_nonce", "done", "items")
+    __slots__ = (
+        "_buffer",
+        "_columns",
+        "_count",
+        "_decode",
+        "_frame_max",
+        "_items",
+        "_left",
+        "_nonce",
+        "_steps",
+        "done",
+        "received",
+    )
 
     def __init__(self, phase: str, nonce: int, count: int, reply_bytes: int) -> None:
         if not 0 < count <= SLOTS_MAX:
@@ -77,8 +97,21 @@ class Exchange:
         self._frame_max = CHUNK_BYTES + reply_bytes + FRAME_MARGIN
         self._left = count * (reply_bytes + FRAME_MARGIN)
         self._buffer = b""
-        self.items: list[Any] = []
+        self._steps = phase == "step"
+        self._columns: Columns | None = None
+        self._items: list[Any] = []
+        self.received = 0
         self.done = False
+
+    @property
+    def items(self) -> list[Any]:
+        """What came so far, one for each slot."""
+        return self._items if self._columns is None else self._columns.rows()
+
+    @property
+    def claims(self) -> list[Any] | Columns:
+        """The same, left as columns where the whole reply came so."""
+        return self._items if self._columns is None else self._columns
 
     def feed(self, data: bytes) -> bool:
         """Take bytes as they came.
@@ -90,7 +123,7 @@ class Exchange:
             WireViolation: the bytes are no part of a reply to this request.
         """
         buffer = self._buffer + data if self._buffer else data
-        before = len(self.items)
+        before = self.received
         while len(buffer) >= 4:
             (size,) = HEADER.unpack_from(buffer)
             # Refused on the header alone, before a byte of the body is kept.
@@ -106,18 +139,26 @@ class Exchange:
         if self.done and buffer:
             raise WireViolation("bytes after the end of the reply")
         self._buffer = buffer
-        return len(self.items) > before
+        return self.received > before
 
     def _take(self, body: bytes) -> None:
+        by_column = self._steps and body[:1] == _MARK
         try:
-            frame = self._decode(body)
+            frame: Any = _decode_columns(body) if by_column else self._decode(body)
         except (msgspec.MsgspecError, ValueError, RecursionError) as problem:
             raise WireViolation(f"a frame does not decode: {problem}") from problem
         if frame.nonce != self._nonce:
             raise WireViolation("a frame carries the nonce of another request")
-        if frame.first != len(self.items) or not frame.items:
+        count = len(frame.observations if by_column else frame.items)
+        if frame.first != self.received or not count:
             raise WireViolation("a frame is out of order")
-        self.items += frame.items
-        if len(self.items) > self._count or frame.last != (len(self.items) == self._count):
+        if by_column and not frame.even():
+            raise WireViolation("the columns of a frame are not of one length")
+        self.received += count
+        if self.received > self._count or frame.last != (self.received == self._count):
             raise WireViolation(f"the reply has not the {self._count} items that were asked for")
+        if by_column and frame.last and not frame.first:
+            self._columns = frame
+        else:
+            self._items += frame.rows() if by_column else frame.items
         self.done = frame.last

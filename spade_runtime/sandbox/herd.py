@@ -62,6 +62,8 @@ class Herd:
         """As `RawChild.step`, with an `EnvFault` where a child is lost."""
         return self._each(slots, actions, lambda child, action: child.step([0], [action]))
 
+    moves = step
+
     def tool(self, slots: Sequence[int], calls: Sequence[tuple[str, bytes, int]]) -> list[Any]:
         """As `RawChild.tool`, with an `EnvFault` where a child is lost."""
         return self._each(slots, calls, lambda child, call: child.tool([0], [call]))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from spade_runtime.errors import HostError, IsolationUnavailable, UsageError
 from spade_runtime.sandbox import programs
-from spade_runtime.sandbox.channel import RawChild, Workers
+from spade_runtime.sandbox.channel import RawChild
 from spade_runtime.sandbox.facilities import LAYERS, Facilities, require, supported
 from spade_runtime.sandbox.herd import Herd
 from spade_runtime.sandbox.nursery import Nursery
@@ -18,6 +18,7 @@ from spade_runtime.sandbox.opening import prepare, read_text
 from spade_runtime.sandbox.preload import NUMPY, PLAIN
 from spade_runtime.sandbox.programs import ProgramResult
 from spade_runtime.sandbox.syscalls import allow_list
+from spade_runtime.sandbox.workers import Workers
 from spade_runtime.spec import EnvSpec, IsolationLevel, Limits
 
 if TYPE_CHECKING:

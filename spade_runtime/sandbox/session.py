@@ -74,7 +74,6 @@ class EnvSession:
     ) -> None:
         self.spec = spec
         self.instances = child.instances
-        self._all = list(range(child.instances))
         self.isolation = child.isolation
         self.tools: list[ToolSpec] = list(spec.tools)
         self._child = child
@@ -149,7 +148,7 @@ class EnvSession:
         # What `stepping` does, without a generator: one message takes a tenth less time.
         chosen = self._playing(slots, messages, "messages")
         actions = game_actions(messages, self.spec.dialect)
-        replies = self.ask(Ask("step", chosen, actions))
+        replies = self.ask(Ask("moves", chosen, actions))
         return self._book.results(chosen, replies, actions)
 
     def stepping(
@@ -159,7 +158,7 @@ class EnvSession:
         chosen = self._playing(slots, messages, "messages")
         if self.is_game:
             actions = game_actions(messages, self.spec.dialect)
-            replies = yield Ask("step", chosen, actions)
+            replies = yield Ask("moves", chosen, actions)
             return self._book.results(chosen, replies, actions)
         rounds = [understood(one, self._checker, answers=self._answers) for one in messages]
         return (yield from self._step_tools(chosen, rounds))
@@ -172,9 +171,8 @@ class EnvSession:
             return (yield from self.stepping(messages, slots=slots))
         chosen = self._playing(slots, messages, "messages")
         actions = game_actions(messages, self.spec.dialect)
-        replies = yield Ask("step", chosen, actions)
-        moves = self._book.moves(chosen, replies, actions)
-        return self._book.results(chosen, replies, actions) if moves is None else moves
+        replies = yield Ask("moves", chosen, actions)
+        return self._book.moves(chosen, replies, actions)
 
     def act(
         self, actions: Sequence[Any], *, slots: Sequence[int] | None = None
@@ -203,7 +201,7 @@ class EnvSession:
             if not isinstance(action, str):
                 raise UsageError(f"an action of a game is text, not {action!r:.80}")
         texts = [message_text(one) for one in actions]
-        replies = yield Ask("step", chosen, texts)
+        replies = yield Ask("moves", chosen, texts)
         return self._book.results(chosen, replies, texts)
 
     def solution(self, *, slots: Sequence[int] | None = None) -> list[list[Any] | None]:
@@ -226,7 +224,7 @@ class EnvSession:
 
     def running(self, slot: int) -> bool:
         """Whether a slot's episode has begun and not ended."""
-        return self._book.running(slot)
+        return not self._book.over[slot]
 
     @property
     def loss(self) -> EnvFault | None:
@@ -260,8 +258,7 @@ class EnvSession:
 
     def _step_tools(self, chosen: list[int], rounds: list[Round]) -> Talk[list[StepResult]]:
         for slot, one in zip(chosen, rounds, strict=True):
-            play = self._book.play(slot)
-            one.begin(slot, play.turns, play.completed)
+            one.begin(slot, self._book.instructions[slot], self._book.completed[slot])
         running = play_rounds(rounds)
         calls = next(running, None)
         while calls is not None:
@@ -313,8 +310,8 @@ class EnvSession:
 
     def lost(self, ask: Ask, fault: EnvFault) -> list[Any]:
         """Note that the child is gone, and give the replies to the request that it left open."""
-        for slot, play in enumerate(self._book.plays):
-            if play is not None and not play.over and slot not in ask.slots:
+        for slot, over in enumerate(self._book.over):
+            if not over and slot not in ask.slots:
                 self._book.fail(slot, fault)
         return [fault] * len(ask.slots)
 
@@ -326,9 +323,7 @@ class EnvSession:
             if isinstance(self._child.fault, HostError):
                 raise self._child.fault
             raise UsageError("the child is gone; open the environment again") from self._child.fault
-        for play in self._book.plays:
-            if play is not None:
-                play.over = True
+        self._book.end_all()
         self._child = self._reopen()
 
     def _slots(
@@ -337,7 +332,7 @@ class EnvSession:
         if self._closed:
             raise UsageError("this session is closed; open the environment again")
         if slots is None:
-            chosen = self._all
+            chosen = self._book.all
         else:
             chosen = [int(slot) for slot in slots]
             if any(not 0 <= slot < self.instances for slot in chosen):
@@ -355,14 +350,12 @@ class EnvSession:
         self, slots: Sequence[int] | None, values: Sequence[Any] | None, what: str
     ) -> list[int]:
         chosen = self._slots(slots, values, what)
-        plays = self._book.plays
-        for slot in chosen:
-            play = plays[slot]
-            if play is None or play.over:
-                why = (
-                    "has ended" if self._book.plays[slot] or self.faults[slot] else "was not begun"
-                )
-                raise EpisodeOver(f"the episode in slot {slot} {why}; call reset first")
+        over = self._book.over
+        if True in over:
+            for slot in chosen:
+                if over[slot]:
+                    why = self._book.why_over(slot)
+                    raise EpisodeOver(f"the episode in slot {slot} {why}; call reset first")
         return chosen
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from spade_runtime.errors import EnvFault
 from spade_runtime.sandbox import orders
 from spade_runtime.sandbox.channel import RawChild
-from spade_runtime.sandbox.drive import drive
+from spade_runtime.sandbox.drive import Reply, exchanged
 from spade_runtime.sandbox.session import Ask, EnvSession, T, Talk
+
+_ORDERS: dict[str, Callable[..., orders.Order]] = {
+    "reset": orders.reset,
+    "moves": orders.step,
+    "tool": orders.tool,
+}
 
 
 def together(talks: Sequence[tuple[EnvSession, Talk[T]]]) -> list[T]:
@@ -71,10 +77,10 @@ def in_turn(*talks: Talk[Any]) -> Talk[list[Any]]:
     return results
 
 
-def _ask(round_: Sequence[tuple[EnvSession, Ask]]) -> list[list[Any]]:
+def _ask(round_: Sequence[tuple[EnvSession, Ask]]) -> list[Any]:
     if len(round_) == 1:
         return [session.ask(ask) for session, ask in round_]
-    replies: list[list[Any]] = [[] for _ in round_]
+    replies: list[Reply] = [[] for _ in round_]
     places: list[int] = []
     work: list[tuple[RawChild, orders.Order]] = []
     for place, (session, ask) in enumerate(round_):
@@ -84,12 +90,11 @@ def _ask(round_: Sequence[tuple[EnvSession, Ask]]) -> list[list[Any]]:
             replies[place] = session.lost(ask, fault)
             continue
         if isinstance(child, RawChild):
-            make: Any = getattr(orders, ask.phase)
             places.append(place)
-            work.append((child, make(child.limits, ask.slots, ask.values)))
+            work.append((child, _ORDERS[ask.phase](child.limits, ask.slots, ask.values)))
         else:
             replies[place] = session.ask(ask)
-    for place, found in zip(places, drive(work), strict=True):
+    for place, found in zip(places, exchanged(work), strict=True):
         session, ask = round_[place]
         replies[place] = session.lost(ask, found) if isinstance(found, EnvFault) else found
     return replies

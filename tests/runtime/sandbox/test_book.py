@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spade_runtime.sandbox.book import Book
-from spade_runtime.sandbox.wire import Bad, Raised, RawReset, RawStep
+from spade_runtime.sandbox.book import Book, Moves, StepResult
+from spade_runtime.sandbox.wire import Bad, Columns, Raised, RawReset, RawStep
 from spade_runtime.spec import EnvSpec, Limits
 
 SLOTS = 6
@@ -16,22 +16,46 @@ plain = st.builds(
     st.booleans(),
     st.sampled_from([b"{}", b'{"a": 1}', b'{"spade": "claimed"}']),
 )
+# What the types of the wire let through, and the contract does not.
 strange = st.sampled_from(
     [
         RawStep("", 0.0, False, False, b"{}"),
         RawStep("a" * 20_000, 0.0, False, False, b"{}"),
-        RawStep(Bad("int", "3"), 0.0, False, False, b"{}"),
         RawStep("a", float("nan"), False, False, b"{}"),
+        RawStep("a", float("inf"), False, False, b"{}"),
         RawStep("a", 2.0, True, False, b"{}"),
         RawStep("a", 20, True, False, b"{}"),
+        RawStep("a", 0.0, False, False, b"[1]"),
+        RawStep("a", 0.0, False, False, b'{"a": "' + b"x" * 9000 + b'"}'),
+    ]
+)
+stranger = st.sampled_from(
+    [
+        RawStep(Bad("int", "3"), 0.0, False, False, b"{}"),
         RawStep("a", Bad("str", "'1'"), False, False, b"{}"),
         RawStep("a", 0.0, Bad("int", "1"), False, b"{}"),
         RawStep("a", 0.0, False, Bad("NoneType", "None"), b"{}"),
-        RawStep("a", 0.0, False, False, b"[1]"),
+        RawStep("a", 0.0, False, False, Bad("dict", "", "not JSON")),
         Bad("NoneType", "None"),
         Raised("step", "KeyError", "'x'", 3),
     ]
 )
+
+
+def columns(raws):
+    """The rows as a child sends them: a column that holds nothing of note is left out."""
+    found = [[getattr(raw, name) for raw in raws] for name in RawStep.__struct_fields__[:5]]
+    observations, rewards, terminated, truncated, infos = found
+    return Columns(
+        1,
+        0,
+        True,
+        observations,
+        [float(reward) for reward in rewards] if any(rewards) else None,
+        terminated if any(terminated) else None,
+        truncated if any(truncated) else None,
+        infos if any(info != b"{}" for info in infos) else None,
+    )
 
 
 def begun(dialect):
@@ -51,8 +75,14 @@ def begun(dialect):
 
 
 def state(book):
-    plays = [(play.turn, play.over) for play in book.plays]
-    return plays, [fault and fault.code for fault in book.faults]
+    return book.turns, book.over, [fault and fault.code for fault in book.faults]
+
+
+def one_by_one(book, slots, raws, actions):
+    return [
+        book.moved(slot, raw, action)
+        for slot, raw, action in zip(slots, raws, actions, strict=True)
+    ]
 
 
 @given(
@@ -60,32 +90,57 @@ def state(book):
     st.dictionaries(st.integers(0, SLOTS - 1), strange, max_size=1),
     st.permutations(range(SLOTS)),
     st.sampled_from(["contract", "published"]),
+    st.integers(1, SLOTS),
 )
-def test_a_round_by_column_is_the_round_slot_by_slot(raws, odd, slots, dialect):
+def test_rounds_by_column_are_the_rounds_slot_by_slot(raws, odd, slots, dialect, count):
     raws = [odd.get(place, raw) for place, raw in enumerate(raws)]
-    actions = [f"action {slot}" for slot in slots]
     one, other = begun(dialect), begun(dialect)
-    rows = one.results(slots, raws, actions)
-    assert rows == [
-        other.moved(slot, raw, action)
-        for slot, raw, action in zip(slots, raws, actions, strict=True)
-    ]
-    assert [type(row) for row in rows] == [type(rows[0])] * SLOTS
-    assert [type(row.reward) for row in rows] == [float] * SLOTS
+    for turn in range(4):
+        playing = [slot for slot in slots[: SLOTS if turn % 2 else count] if not one.over[slot]]
+        if not playing:
+            continue
+        actions = [f"action {slot} {turn}" for slot in playing]
+        mine = [raws[slot] for slot in playing]
+        rows = one.results(playing, columns(mine), actions)
+        assert rows == one_by_one(other, playing, mine, actions)
+        assert {type(row) for row in rows} == {StepResult}
+        assert {type(row.reward) for row in rows} == {float}
+        assert state(one) == state(other)
+
+
+@given(st.lists(plain | strange | stranger, min_size=1, max_size=SLOTS))
+def test_rows_are_taken_one_by_one(raws):
+    one, other = begun("contract"), begun("contract")
+    slots, actions = range(len(raws)), ["a"] * len(raws)
+    assert one.results(slots, raws, actions) == one_by_one(other, slots, raws, actions)
     assert state(one) == state(other)
 
 
 @given(st.lists(plain, min_size=SLOTS, max_size=SLOTS))
 def test_plain_replies_are_taken_by_column(raws):
-    moves = begun("contract").moves(range(SLOTS), raws, ["a"] * SLOTS)
-    assert moves is not None
+    moves = begun("contract").moves(range(SLOTS), columns(raws), ["a"] * SLOTS)
+    assert isinstance(moves, Moves)
     assert moves.ended == any(map(any, zip(moves.terminated, moves.truncated, strict=True)))
+    assert moves.paid == any(moves.rewards)
 
 
 @given(st.lists(plain, min_size=1, max_size=SLOTS), strange)
 def test_one_strange_reply_is_left_to_the_closer_look(raws, odd):
-    book = begun("contract")
-    before = state(book)
     raws[-1] = odd
-    assert book.moves(range(len(raws)), raws, ["a"] * len(raws)) is None
-    assert state(book) == before
+    found = begun("contract").moves(range(len(raws)), columns(raws), ["a"] * len(raws))
+    assert isinstance(found, list) and found[-1].info["spade"]["fault"] is not None
+
+
+def test_a_reward_of_minus_zero_is_zero():
+    raws = [RawStep("a", reward, False, False, b"{}") for reward in (-0.0, 1.0)]
+    for replies in (raws, columns(raws)):
+        rows = begun("contract").results([0, 1], replies, ["a", "a"])
+        assert [str(row.reward) for row in rows] == ["0.0", "1.0"]
+
+
+def test_a_result_keeps_its_turn_when_the_next_round_is_played():
+    book, raws = begun("published"), columns([RawStep("a", 0.0, False, False, b"{}")] * 2)
+    first = book.moves([2, 1], raws, ["a", "a"])
+    book.moves([2], columns([RawStep("a", 0.0, False, False, b"{}")]), ["a"])
+    assert first.turns == [1, 1]
+    assert book.turns[1:3] == [1, 2]

@@ -39,6 +39,9 @@ def framed(body):
 def reply(nonce, items=None, first=0, last=True):
     return framed(pack([nonce, first, last, [WON] if items is None else items]))
 
+def columns(said, rewards=None, ends=None, cuts=None, infos=None):
+    return framed(pack([request().nonce, 0, True, said, rewards, ends, cuts, infos]))
+
 def wait(seconds):
     lock = _thread.allocate_lock()
     lock.acquire()
@@ -66,6 +69,14 @@ FORGED = {
     "done is a number": "send(reply(request().nonce, [[4, 'won', 1.0, 1, False, b'{}', 0, '']]))",
     "info is a map": "send(reply(request().nonce, [[4, 'won', 1.0, True, False, {}, 0, '']]))",
     "text is no UTF-8": "send(reply(request().nonce).replace(b'won', b'w\\xff\\xfe'))",
+    "columns of text": "send(columns(['won'], ['1.0']))",
+    "columns of two lengths": "send(columns(['won'], [1.0, 1.0]))",
+    "columns too many": "send(columns(['won'] * 5))",
+    "columns of nothing": "send(columns([]))",
+    "columns of truths": "send(columns(['won'], None, [1]))",
+    "columns of maps": "send(columns(['won'], None, None, None, [{}]))",
+    "columns twice": "send(columns(['won'], [1.0], [True]) * 2)",
+    "columns and rows": "send(columns(['won']) + reply(request().nonce, first=1))",
     "no items": "send(reply(request().nonce, []))",
     "too many items": "send(reply(request().nonce, [WON] * 5))",
     "out of order": "send(reply(request().nonce, first=3))",
@@ -194,22 +205,34 @@ def test_hostile_patch_of_every_function_ends_in_a_claim_or_a_fault(
         assert isinstance(last, EnvFault)
 
 
-@pytest.mark.parametrize(
-    "patch",
-    [
-        "child._encode = lambda value: b''",
-        "child._encode = lambda value: b'\\xff' * 200",
-        "child.Child._send = lambda self, *a: os.write(4, b'x' * 1000)",
-        "child.Child._batch = lambda *a: None",
-        "child.claims.text = lambda value: 7",
-        "child.claims.number = lambda value: 'free'",
-        "child.claims.flag = lambda value: None",
-    ],
-)
+PATCHES = [
+    # What sends a group by column.
+    "columns._encode = lambda value: b''",
+    "columns._encode = lambda value: b'\\xff' * 200",
+    "columns._Group.send = lambda self, *a, **k: os.write(4, b'x' * 1000)",
+    "columns._Group._columns = lambda self: (['a'], ['b'], None, None, None)",
+    "columns.play = lambda *a: (0, None)",
+    "columns.play = lambda *a: (0, 7)",
+    # What sends it one by one, where something was printed.
+    "print(1); child._encode = lambda value: b''",
+    "print(1); child._encode = lambda value: b'\\xff' * 200",
+    "print(1); child.Child._send = lambda self, *a: os.write(4, b'x' * 1000)",
+    "print(1); child.Child._batch = lambda *a: None",
+    "print(1); child.claims.text = lambda value: 7",
+    "print(1); child.claims.number = lambda value: 'free'",
+    "print(1); child.claims.flag = lambda value: None",
+]
+
+
+@pytest.mark.parametrize("patch", PATCHES)
 def test_hostile_patch_of_the_harness_is_a_fault(
     play: Callable[..., list[object]], write: Callable[..., str], patch: str
 ) -> None:
-    head = "import os, sys\nchild = sys.modules['spade_runtime.sandbox.child']"
+    head = """
+        import os, sys
+        child = sys.modules["spade_runtime.sandbox.child"]
+        columns = sys.modules["spade_runtime.sandbox.columns"]
+    """
     last = play(write(head=head, step=patch), "x", "y")[-1]
     assert isinstance(last, EnvProtocolError | EnvTimeout | EnvOutputTooLarge | EnvCrashed), last
 

@@ -1,0 +1,71 @@
+"""On which processor a child computes: on the parent's own while it is quick, on any once it isn't.
+
+Waking a process on another, idle processor costs an interrupt there and one back; on a virtual
+machine that is some 50 us of waiting, and as much processor time, for a step that takes one. A
+parent that waits leaves its own processor free, and a child that is bound to it begins at once.
+Where there is more to do than that saves, the children are let go and compute side by side.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+
+NEAR_SECONDS = 50e-6
+"""Several children stay near where they need no more than this together."""
+ALONE_SECONDS = 500e-6
+"""One child that is waited for loses nothing by being near; longer, and others could move in."""
+WATCH_MS = 1
+"""A child that is near and silent for so long is let go."""
+_APART_ROUNDS = 64
+"""So many requests stay away from a processor that was found to be busy."""
+
+_libc = ctypes.CDLL(None)
+
+
+class Placement:
+    """Where one child computes. Used by one thread at a time, while the child waits for a request.
+
+    Args:
+        pid: the child.
+    """
+
+    __slots__ = ("_apart", "_bound", "_everywhere", "_pid")
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._bound = -1
+        self._everywhere: set[int] = set()
+        self._apart = 0
+
+    def near(self) -> bool:
+        """Bind the child to the processor of the calling thread; says whether it is bound now."""
+        if self._apart:
+            self._apart -= 1
+            self.free()
+            return False
+        here: int = _libc.sched_getcpu()
+        if here != self._bound:
+            try:
+                if not self._everywhere:
+                    self._everywhere = os.sched_getaffinity(self._pid)
+                os.sched_setaffinity(self._pid, {here})
+            except OSError:
+                # Not this process's to bind, or gone, which the pipe tells.
+                self._apart = 1 << 62
+                return False
+            self._bound = here
+        return True
+
+    def free(self) -> None:
+        """Let the child compute where the kernel puts it."""
+        if self._bound >= 0:
+            self._bound = -1
+            with contextlib.suppress(OSError):
+                os.sched_setaffinity(self._pid, self._everywhere)
+
+    def crowded(self) -> None:
+        """Let the child go that was too slow where it is, and keep it away for a while."""
+        self._apart = _APART_ROUNDS
+        self.free()

@@ -1,0 +1,147 @@
+"""A group's reply by column says what a reply for each step alone says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from spade_runtime.sandbox.channel import RawChild
+from spade_runtime.sandbox.pool import SandboxPool
+from spade_runtime.sandbox.wire import Bad, Columns, Raised, RawStep
+
+# What one step gives, by the action that asks for it; the rest are plain steps.
+ODD = {
+    "info": '("told", 0.0, False, False, {"word": action})',
+    "paid": '("paid", 0.25, False, False, {})',
+    "whole": '("paid in full", 1, False, False, {})',
+    "huge": '("paid too much", 10**400, False, False, {})',
+    "nan": '("not a number", float("nan"), False, False, {})',
+    "true": '("paid a truth", True, False, False, {})',
+    "end": '("over", 1.0, True, False, {})',
+    "cut": '("cut off", 0.0, False, True, {})',
+    "one": '("over", 0.0, 1, False, {})',
+    "none": '("over", 0.0, False, None, {})',
+    "surrogate": '("lone \\ud800", 0.0, False, False, {})',
+    "umlaut": '("größer als 中", 0.0, False, False, {})',
+    "empty": '("", 0.0, False, False, {})',
+    "bytes": '(b"seen", 0.0, False, False, {})',
+    "long": '("x" * 20000, 0.0, False, False, {})',
+    "longer": '("x" * 120000, 0.0, False, False, {})',
+    "wide": '("\\U0001f600" * 12000, 0.0, False, False, {})',
+    "much": '("much to tell", 0.0, False, False, {"word": "y" * 20000})',
+    "list": '("a list", 0.0, False, False, [])',
+    "set": '("a set", 0.0, False, False, {"word": {1}})',
+    "four": '("four", 0.0, False, False)',
+    "text": '"seen"',
+    "named": 'Named("seen", 0.0, False, False, {})',
+}
+SOURCE = f'''
+import collections
+
+Named = collections.namedtuple("Named", "a b c d e")
+
+
+class OddEnv(TextEnv):
+    """Do what the action says."""
+
+    skill = "causal_inference"
+    shared = {{}}
+
+    def reset(self, seed=None):
+        self.seed = seed
+        return "ready", {{}}
+
+    def step(self, action):
+        if action == "raise":
+            raise KeyError(action)
+        if action == "print":
+            print("printed", self.seed)
+        if action == "same":
+            self.shared["seed"] = self.seed
+            return "the same", 0.0, False, False, self.shared
+        if action == "draw":
+            return f"drawn {{random.random()}}", 0.0, False, False, {{}}
+        table = {{{", ".join(f"{name!r}: lambda action: {text}" for name, text in ODD.items())}}}
+        if action in table:
+            return table[action](action)
+        return f"{{action}} of {{self.seed}}", 0.0, False, False, {{}}
+'''
+ACTIONS = ["go", "raise", "print", "draw", *ODD]
+SLOTS = 8
+
+
+@pytest.fixture(scope="module")
+def odd(guarded: SandboxPool, opened: Callable[..., RawChild]) -> RawChild:
+    return opened(guarded, SOURCE, SLOTS)
+
+
+@given(st.lists(st.sampled_from(["go", *ACTIONS]), min_size=1, max_size=SLOTS))
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+def test_a_group_gives_what_each_step_gives(odd: RawChild, actions: list[str]) -> None:
+    slots = list(range(len(actions)))
+    odd.reset(slots, slots)
+    alone = [odd.step([slot], [action])[0] for slot, action in zip(slots, actions, strict=True)]
+    odd.reset(slots, slots)
+    group = odd.step(slots, actions)
+    assert list(map(str, group)) == list(map(str, alone))
+
+
+@pytest.mark.parametrize("action", sorted(set(ACTIONS) - {"raise", "print"}))
+def test_what_a_step_gives_is_told_by_its_types(odd: RawChild, action: str) -> None:
+    odd.reset([0, 1, 2], [0, 1, 2])
+    first, item, last = odd.step([0, 1, 2], ["go", action, "go"])
+    assert isinstance(first, RawStep) and first.observation == "go of 0"
+    assert isinstance(last, RawStep) and last.observation == "go of 2"
+    if action in ("four", "text", "named"):
+        assert isinstance(item, Bad)
+    elif action == "longer":
+        assert isinstance(item, Raised) and item.code == "SPD804"
+    else:
+        assert isinstance(item, RawStep)
+        whole = (item.observation, item.reward, item.terminated, item.truncated, item.info)
+        strange = [type(value).__name__ for value in whole if isinstance(value, Bad)]
+        wrong = {"true", "one", "none", "surrogate", "bytes", "list", "set"}
+        assert len(strange) == (action in wrong)
+
+
+def test_plain_groups_come_by_column_and_say_only_what_is_new(odd: RawChild) -> None:
+    odd.reset([0, 1], [5, 6])
+    plain = odd.moves([1, 0], ["a", "b"])
+    assert isinstance(plain, Columns)
+    assert plain.observations == ["a of 6", "b of 5"]
+    assert (plain.rewards, plain.terminated, plain.truncated, plain.infos) == (None,) * 4
+    told = odd.moves([0, 1], ["info", "end"])
+    assert isinstance(told, Columns)
+    assert told.infos == [b'{"word": "info"}', b"{}"]
+    assert (told.rewards, told.terminated, told.truncated) == ([0.0, 1.0], [False, True], None)
+
+
+def test_an_info_is_told_as_it_was_when_the_step_returned(odd: RawChild) -> None:
+    odd.reset([0, 1, 2], [5, 6, 7])
+    infos = [item.info for item in odd.step([0, 1, 2], ["same"] * 3) if isinstance(item, RawStep)]
+    assert infos == [b'{"seed": 5}', b'{"seed": 6}', b'{"seed": 7}']
+
+
+def test_each_instance_of_a_group_draws_from_its_own_chance(odd: RawChild) -> None:
+    odd.reset([0, 1, 2, 3], [5, 5, 5, 6])
+    alone = odd.step([0], ["draw"]) + odd.step([0], ["draw"])
+    group = odd.step([1, 2, 3], ["draw"] * 3)
+    again = odd.step([2, 1], ["draw"] * 2)
+    assert group[:2] == [alone[0]] * 2 and group[2] != alone[0]
+    assert again == [alone[1]] * 2
+
+
+@pytest.mark.parametrize("action", ["wide", "long", "much"])
+def test_a_large_group_comes_in_frames_that_the_parent_takes(odd: RawChild, action: str) -> None:
+    slots = list(range(SLOTS))
+    odd.reset(slots, slots)
+    (alone,) = odd.step([0], [action])
+    assert odd.step(slots, [action] * SLOTS) == [alone] * SLOTS
+    mixed = odd.step(slots, ["go", action] * (SLOTS // 2))
+    assert mixed[1::2] == [alone] * (SLOTS // 2)
+    assert [item.observation for item in mixed[::2] if isinstance(item, RawStep)] == [
+        f"go of {slot}" for slot in slots[::2]
+    ]
