@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from spade_runtime.errors import EnvFault, Evidence, HostError
+from spade_runtime.errors import EnvFault, Evidence, HostError, UsageError
 from spade_runtime.sandbox import orders
 from spade_runtime.sandbox.budget import Budget, cpu_clock, grant
 from spade_runtime.sandbox.exchange import Exchange
@@ -82,6 +82,7 @@ class RawChild:
         self._policy = policy
         self._workers = workers
         self._busy = threading.Lock()
+        self._asker = 0
         self._state = threading.RLock()
         self._poll = select.poll()
         self._poll.register(hatchling.replies, select.POLLIN)
@@ -205,13 +206,18 @@ class RawChild:
 
         Raises:
             BlockingIOError: it would have to wait.
+            UsageError: it would wait for a request of this very thread.
         """
-        if not self._busy.acquire(blocking=blocking):
-            raise BlockingIOError("the child answers another request")
-        if not self._workers.take(blocking=blocking):
+        if not self._busy.acquire(blocking=False):
+            if blocking and self._asker == threading.get_ident():
+                raise UsageError("this thread would wait for itself; await its request first")
+            if not (blocking and self._busy.acquire()):
+                raise BlockingIOError("the child answers another request")
+        self._asker = threading.get_ident()
+        self._holds_worker = self._workers.take(blocking=blocking)
+        if not self._holds_worker and not blocking:
             self._busy.release()
             raise BlockingIOError("all workers compute")
-        self._holds_worker = True
         try:
             self._must_serve()
             data = order.framed()

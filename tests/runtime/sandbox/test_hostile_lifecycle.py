@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from spade_runtime.errors import EnvFault, EnvTimeout, HostError
+from spade_runtime.errors import EnvFault, EnvTimeout, HostError, UsageError
 from spade_runtime.sandbox import orders
 from spade_runtime.sandbox.channel import RawChild
 from spade_runtime.sandbox.drive import drive, run_async
@@ -355,6 +355,25 @@ def test_hostile_hang_leaves_the_event_loop_free(
     assert beats > 10
     for child in children:
         child.kill()
+
+
+def test_hostile_hang_does_not_hold_up_a_call_from_its_own_event_loop(
+    opened: Callable[..., RawChild], write: Callable[..., str], healthy: str, quick: Limits
+) -> None:
+    # The only worker's place is held by a request that this very thread would have to go on with.
+    with SandboxPool(policy="off", limits=quick, workers=1) as pool:
+        hanging, other = opened(pool, write(step=ENDLESS)), opened(pool, healthy)
+
+        async def scene() -> None:
+            task = asyncio.ensure_future(run_async(hanging, orders.step(quick, [0], ["hang"])))
+            await asyncio.sleep(0)
+            assert isinstance(other.step([0], ["go"])[0], RawStep)
+            with pytest.raises(UsageError, match="wait for itself"):
+                hanging.step([0], ["x"])
+            with pytest.raises(EnvTimeout):
+                await task
+
+        asyncio.run(scene())
 
 
 def test_hostile_cancelled_request_ends_its_child(
