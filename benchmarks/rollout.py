@@ -41,6 +41,9 @@ class Clocked:
         self.calls += 1
         return replies
 
+    def forget(self) -> None:
+        self.engine.forget()
+
 
 def groups_of(environments: int, plays: int) -> list[Any]:
     """Held-out environments of the embedded policy, without and with their hints."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -43,11 +43,13 @@ class Crew:
         self._sampler = Sampler(model)
         self._gradients = Gradients(model, reference)
         self._helpers = [_Helper(model, reference) for _ in range(workers - 1)]
+        # Where conversations live: the process that has read them.
+        self._homes: dict[Hashable, int] = {}
 
     def generate(self, request: Request) -> list[Generation]:
         """Return one reply a prompt, in order."""
         order = sorted(range(len(request.prompts)), key=lambda row: len(request.prompts[row]))
-        parts = self._parts(order)
+        parts = self._homes_of(order, request.names) if request.names else self._parts(order)
         for helper, part in zip(self._helpers, parts[1:], strict=False):
             helper.ask("generate", request.part(part))
         done = [self._sampler.generate(request.part(parts[0]))]
@@ -55,6 +57,15 @@ class Crew:
         replies = {row: r for part, own in zip(parts, done, strict=True)
                    for row, r in zip(part, own, strict=True)}  # fmt: skip
         return [replies[row] for row in range(len(request.prompts))]
+
+    def forget(self) -> None:
+        """Let go of what was kept of named conversations, in every process."""
+        self._homes.clear()
+        self._sampler.forget()
+        for helper in self._helpers:
+            helper.ask("forget")
+        for helper in self._helpers:
+            helper.answer()
 
     def gradient(self, share: Share, settings: LearnerSettings) -> tuple[list[torch.Tensor], Tally]:
         """Return the gradient of the rows' part of the loss, and what was seen on the way."""
@@ -96,6 +107,16 @@ class Crew:
         """Deal rows, sorted by length, out to the processes in turn."""
         count = min(len(self._helpers) + 1, max(1, len(order) // ROWS_WORTH_PARTING))
         return [list(order[first::count]) for first in range(count)]
+
+    def _homes_of(self, order: Sequence[int], names: Sequence[Hashable]) -> list[list[int]]:
+        """Deal new conversations out in turn, and leave the others where they were read."""
+        new = [row for row in order if names[row] not in self._homes]
+        for home, part in enumerate(self._parts(new)):
+            self._homes.update((names[row], home) for row in part)
+        parts: list[list[int]] = [[] for _ in range(len(self._helpers) + 1)]
+        for row in order:
+            parts[self._homes[names[row]]].append(row)
+        return parts
 
 
 class _Helper:
@@ -154,6 +175,9 @@ def _serve(connection: Connection, model: Any, reference: Any) -> None:
         try:
             if what == "generate":
                 value: Any = sampler.generate(*arguments)
+            elif what == "forget":
+                value = None
+                sampler.forget()
             elif what == "logprobs":
                 value = gradients.logprobs(*arguments)
             else:

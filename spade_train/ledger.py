@@ -58,14 +58,22 @@ class Ledger:
         return self.accounts.setdefault(role, Account())
 
     def generated(
-        self, role: str, *, tokens_in: int, tokens_out: int, generations: int = 1
+        self, role: str, *, tokens_in: int, tokens_out: int, generations: int = 1, known: int = 0
     ) -> None:
-        """Charge sampled sequences: the prompt is read once (KV cache), each new token once."""
+        """Charge sampled sequences: the prompt is read once (KV cache), each new token once.
+
+        Args:
+            role: who spoke.
+            tokens_in: tokens of the prompts.
+            tokens_out: tokens that were sampled.
+            generations: sequences.
+            known: tokens of the prompts that were read at an earlier turn, and cost nothing again.
+        """
         account = self.account(role)
         account.tokens_in += tokens_in
         account.tokens_out += tokens_out
         account.generations += generations
-        account.flops += FORWARD_FLOPS * self.parameters * (tokens_in + tokens_out)
+        account.flops += FORWARD_FLOPS * self.parameters * (tokens_in - known + tokens_out)
 
     def trained(self, role: str, tokens: int, *, passes: int = 1, forwards: int = 0) -> None:
         """Charge an update.

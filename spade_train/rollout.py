@@ -81,6 +81,7 @@ class RolloutSettings:
 class _Running:
     """The plays of one group beside the child that they run in."""
 
+    place: int
     group: Group
     plays: list[Play]
     session: Session | None = None
@@ -139,11 +140,16 @@ class Rollout:
             PolicyUnavailable: the policy gave up. Plays that had ended are in its `plays`.
             TokenInvariantError: a sample that would train is not sound.
         """
-        running = [_Running(g, [Play(g, seed) for seed in g.seeds]) for g in groups]
+        running = [
+            _Running(place, group, [Play(group, seed) for seed in group.seeds])
+            for place, group in enumerate(groups)
+        ]
         # Which arm's child starts first must tell an environment nothing.
         order = list(running)
         random.Random(derive("secret-order", *labels)).shuffle(order)
         waves = [order[first :: self.settings.waves] for first in range(self.settings.waves)]
+        # What the policy kept of other plays was read with other weights.
+        self.policy.forget()
         with ThreadPoolExecutor(self.settings.threads) as threads:
             try:
                 self._play(waves, threads, labels)
@@ -152,6 +158,7 @@ class Rollout:
                 raise
             finally:
                 list(threads.map(_close, running))
+        self.policy.forget()
         self.ledger.executed(self.role, sum(len(r.plays) for r in running))
         if self.policy.trainable:
             for sample in (s for r in running for p in r.plays for s in p.samples):
@@ -214,10 +221,16 @@ class Rollout:
         ]
         prompts = [dialogue.prompt for _, _, dialogue in asked]
         with self.ledger.timed(self.role):
-            replies = self.policy.generate(prompts, self.settings.sampling, seeds)
+            names = [(running.place, slot) for running, slot, _ in asked]
+            replies = self.policy.converse(prompts, self.settings.sampling, seeds, names)
         said: dict[int, tuple[_Running, dict[int, str]]] = {}
         for (running, slot, dialogue), prompt, reply in zip(asked, prompts, replies, strict=True):
-            self.ledger.generated(self.role, tokens_in=len(prompt), tokens_out=len(reply.token_ids))
+            self.ledger.generated(
+                self.role,
+                tokens_in=len(prompt),
+                tokens_out=len(reply.token_ids),
+                known=reply.known,
+            )
             text = self._take(running.plays[slot], dialogue, reply)
             if text is not None:
                 said.setdefault(id(running), (running, {}))[1][slot] = text

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Protocol, runtime_checkable
 
@@ -50,12 +50,14 @@ class Generation:
             Empty where the policy gives none (a URL, a script): such a reply can't be trained on.
         finish: `stop` at an end-of-turn token, `length` where the reply was cut.
         kept: per token, the ids that could have been drawn; None where all could.
+        known: tokens of the prompt that were read at an earlier turn already.
     """
 
     token_ids: list[int]
     logprobs: list[float]
     finish: Finish
     kept: list[tuple[int, ...]] | None = None
+    known: int = 0
 
 
 @runtime_checkable
@@ -98,6 +100,24 @@ class Policy(Protocol):
         Raises:
             PolicyError: a prompt can't be answered.
         """
+        ...
+
+    def converse(
+        self,
+        prompts: Sequence[list[int]],
+        sampling: Sampling,
+        seeds: Sequence[int],
+        names: Sequence[Hashable],
+    ) -> list[Generation]:
+        """As `generate`, for the next turns of named conversations.
+
+        Until `forget` is called a policy may keep what it has read of them; a prompt that does not
+        go on from there is read anew. The weights must not change in between.
+        """
+        ...
+
+    def forget(self) -> None:
+        """Let go of all that was kept of conversations."""
         ...
 
     def decode(self, ids: Sequence[int]) -> str:

@@ -37,6 +37,12 @@ class _GrowingLayer(DynamicLayer):  # type: ignore[misc]
         self.values = self._value_room[:, :, :end]
         return self.keys, self.values
 
+    def begin(self, keys: torch.Tensor, values: torch.Tensor, length: int) -> None:
+        """Take buffers over whose first `length` positions are filled."""
+        self.lazy_initialization(keys, values)
+        self._room, self._value_room = keys, values
+        self.keys, self.values = keys[:, :, :length], values[:, :, :length]
+
     def keep(self, rows: torch.Tensor, columns: torch.Tensor) -> None:
         """Keep these rows and positions."""
         self.keys = self.keys[rows].index_select(2, columns)
@@ -80,6 +86,31 @@ class GrowingCache(DynamicCache):  # type: ignore[misc]
     def plain(self) -> bool:
         """Whether all layers attend to all positions."""
         return all(isinstance(layer, _GrowingLayer) for layer in self.layers)
+
+    def row_bytes(self, positions: int) -> int:
+        """Return what so many positions of one row take."""
+        return sum(
+            side[0, :, :1].numel() * side.element_size() * positions
+            for layer in self.layers
+            for side in (layer.keys, layer.values)
+        )
+
+    def picked(
+        self, rows: torch.Tensor, order: torch.Tensor
+    ) -> list[tuple[torch.Tensor, torch.Tensor]]:
+        """Copy positions of rows out: per layer keys and values of (rows, heads, positions, size).
+
+        Args:
+            rows: (picked,), indices into the batch.
+            order: (picked, positions), the positions of each picked row, in the order wanted.
+        """
+
+        def pick(side: torch.Tensor) -> torch.Tensor:
+            own = side[rows]
+            index = order[:, None, :, None].expand(-1, own.shape[1], -1, own.shape[3])
+            return own.gather(2, index)
+
+        return [(pick(layer.keys), pick(layer.values)) for layer in self.layers]
 
     def keep_rows(self, rows: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         """Keep these rows, and drop the positions that are holes in all of them.

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -153,6 +154,29 @@ class HFPolicy:
         Raises:
             PolicyError: a prompt is empty, or leaves no room for a reply in the model's context.
         """
+        return self.engine.generate(self._request(prompts, sampling, seeds))
+
+    def converse(
+        self,
+        prompts: Sequence[list[int]],
+        sampling: Sampling,
+        seeds: Sequence[int],
+        names: Sequence[Hashable],
+    ) -> list[Generation]:
+        """As `generate`, and keep the keys and values of what was read until `forget`.
+
+        Where the template rewrites earlier turns, little goes on from where it was.
+        """
+        request = self._request(prompts, sampling, seeds)
+        return self.engine.generate(replace(request, names=list(names)))
+
+    def forget(self) -> None:
+        """Let go of what was kept of conversations."""
+        self.engine.forget()
+
+    def _request(
+        self, prompts: Sequence[list[int]], sampling: Sampling, seeds: Sequence[int]
+    ) -> Request:
         if len(prompts) != len(seeds):
             raise PolicyError(f"{len(prompts)} prompts came with {len(seeds)} seeds")
         for prompt in prompts:
@@ -161,7 +185,14 @@ class HFPolicy:
                     f"a prompt of {len(prompt)} tokens can't be answered by {self.name!r}, whose "
                     f"context is {self.context_tokens} tokens"
                 )
-        return self.engine.generate(self._request(prompts, sampling, seeds))
+        return Request(
+            list(prompts),
+            sampling,
+            list(seeds),
+            stop_ids=self.stop_ids,
+            context_tokens=self.context_tokens,
+            batch_tokens=self.batch_tokens,
+        )
 
     def _stops(self) -> frozenset[int]:
         config = getattr(self.model, "generation_config", None)
@@ -172,15 +203,3 @@ class HFPolicy:
         if not found:
             raise PolicyError(f"{self.name!r} has no end-of-turn token, so no reply would end")
         return found
-
-    def _request(
-        self, prompts: Sequence[list[int]], sampling: Sampling, seeds: Sequence[int]
-    ) -> Request:
-        return Request(
-            list(prompts),
-            sampling,
-            list(seeds),
-            stop_ids=self.stop_ids,
-            context_tokens=self.context_tokens,
-            batch_tokens=self.batch_tokens,
-        )

@@ -8,7 +8,7 @@ can fake a mark, because no byte is one.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any
 
 from spade_train.errors import PolicyError
@@ -94,6 +94,19 @@ class TextPolicy:
     ) -> list[Generation]:
         """Answer each prompt; subclasses do."""
         raise NotImplementedError
+
+    def converse(
+        self,
+        prompts: Sequence[list[int]],
+        sampling: Sampling,
+        seeds: Sequence[int],
+        names: Sequence[Hashable],
+    ) -> list[Generation]:
+        """Answer each prompt; nothing is kept of it."""
+        return self.generate(prompts, sampling, seeds)
+
+    def forget(self) -> None:
+        """Nothing was kept."""
 
     @staticmethod
     def spoken(text: str, finish: Finish = "stop") -> Generation:
