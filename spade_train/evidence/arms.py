@@ -1,0 +1,141 @@
+"""The arms: what is compared, and each arm's runs with their resolved configurations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spade_runtime.errors import UsageError
+from spade_train.config import RunConfig
+from spade_train.config_checks import unknown_key
+from spade_train.presets import resolve
+
+PRESET = "tiny"
+# Measurements on the held-out set in a run, besides the first: curves at equal cost need points.
+MEASUREMENTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Arm:
+    """One way to train.
+
+    Attributes:
+        name: as the command line and the folders call it.
+        about: what it changes, for the table of arms.
+        words: its change, as `key=value` words of `spade train`.
+    """
+
+    name: str
+    about: str
+    words: tuple[str, ...] = ()
+
+
+FULL = "full"
+FROZEN = "frozen_designer"
+ARMS: tuple[Arm, ...] = (
+    Arm(FULL, "the preset as it is"),
+    Arm(
+        "no_memory", "the designer's prompt shows no earlier environments", ("ablation=no_memory",)
+    ),
+    Arm("no_corpus", "the designer's prompt shows no document", ("ablation=no_corpus",)),
+    Arm(
+        FROZEN,
+        "the designer's samples are not trained on: it keeps writing as the warm start does",
+        ("ablation=frozen_designer",),
+    ),
+    Arm(
+        "solve_rate",
+        "designs are paid for their win rate alone, not for hint regret",
+        ("ablation=solve_rate",),
+    ),
+    Arm(
+        "unpaired_seeds",
+        "hinted plays get seeds of their own instead of the unhinted plays' ones",
+        ("seed_pairing=independent",),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One run that the evidence needs.
+
+    Attributes:
+        arm: its arm's name.
+        seed: of the run.
+        words: what `spade train` is told.
+        config: what they resolve to.
+        root: folder of all runs.
+    """
+
+    arm: str
+    seed: int
+    words: tuple[str, ...]
+    config: RunConfig
+    root: Path
+
+    @property
+    def name(self) -> str:
+        """Arm and seed, for people."""
+        return f"{self.arm} seed {self.seed}"
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder."""
+        return self.root / self.arm / f"seed-{self.seed}"
+
+    @property
+    def stamp(self) -> Path:
+        """What the run was begun with; beside its folder."""
+        return self.folder.with_suffix(".json")
+
+    @property
+    def log(self) -> Path:
+        """What the run printed."""
+        return self.folder.with_suffix(".log")
+
+
+def plan(
+    root: Path,
+    *,
+    arms: Iterable[str] = (),
+    seeds: Sequence[int] = (1, 2, 3),
+    steps: int | None = None,
+    words: Sequence[str] = (),
+) -> list[Planned]:
+    """Return the runs, seed by seed, so that a first seed of every arm comes early.
+
+    Args:
+        root: folder of all runs.
+        arms: names; all where none is given.
+        seeds: of the runs.
+        steps: of each run; the preset's where none is given.
+        words: further `key=value` words for every run.
+
+    Raises:
+        UsageError: an unknown arm, or a word that can't be.
+    """
+    chosen = _chosen(arms)
+    if not seeds or len(set(seeds)) < len(seeds):
+        raise UsageError(f"seeds must be different numbers, at least one, got {list(seeds)}")
+    found = []
+    for seed in seeds:
+        for arm in chosen:
+            own = [*words, *arm.words, f"seed={seed}"]
+            own += [f"steps={steps}"] if steps is not None else []
+            length = resolve(PRESET, overrides=own).steps
+            own += [f"heldout_every={-(-length // MEASUREMENTS)}"]
+            own += [f"run_dir={root / arm.name / f'seed-{seed}'}"]
+            config = resolve(PRESET, overrides=own)
+            found.append(Planned(arm.name, seed, tuple(own), config, root))
+    return found
+
+
+def _chosen(names: Iterable[str]) -> list[Arm]:
+    asked = list(names)
+    known = {arm.name: arm for arm in ARMS}
+    for name in asked:
+        if name not in known:
+            raise UsageError(unknown_key(name, known, "arm"))
+    return [arm for arm in ARMS if not asked or arm.name in asked]
