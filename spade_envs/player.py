@@ -11,6 +11,7 @@ from rich.text import Text
 
 from spade_envs.agents import Agent, SolutionAgent, View
 from spade_envs.catalogue import turns_text
+from spade_envs.commands.common import counted
 from spade_envs.episodes import Recording
 from spade_envs.gallery import call_text
 from spade_envs.rolling import derived_seed
@@ -180,13 +181,13 @@ class Player:
             line = f"The environment failed: {fault.code or fault.kind} {fault.message}"
             self.console.print(Text(visible(line, 600), style="red"))
         elif not record.over:
-            self._note(f"Left after {turns} turns.")
+            self._note(f"Left after {counted(turns, 'turn')}.")
         elif episode.solved:
-            line = f"Solved in {turns} turns, rewards {total:g} in all."
+            line = f"Solved in {counted(turns, 'turn')}, rewards {total:g} in all."
             self.console.print(Text(line, style="bold green"))
         else:
             why = "out of turns" if episode.truncated else "the episode is over"
-            line = f"Not solved: {why} after {turns} turns, rewards {total:g} in all."
+            line = f"Not solved: {why} after {counted(turns, 'turn')}, rewards {total:g} in all."
             self.console.print(Text(line, style="yellow"))
 
     def _note(self, text: str) -> None:

@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import sys
+import threading
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from importlib.metadata import EntryPoint, entry_points
@@ -173,17 +176,32 @@ def _silence_stdout() -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+@contextmanager
+def _stopped_like_by_ctrl_c() -> Iterator[None]:
+    """Let SIGTERM, by which other programs stop one, end a command as cleanly as Ctrl-C does."""
+    own = threading.current_thread() is threading.main_thread()
+    if not own or signal.getsignal(signal.SIGTERM) is not signal.SIG_DFL:
+        yield
+        return
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the program.
 
     Returns:
         The exit code: the command's own, 1 for a fault, 2 for a usage error, 3 where the machine
-        can't isolate, 130 after Ctrl-C.
+        can't isolate, 130 after Ctrl-C or SIGTERM.
     """
     arguments = list(sys.argv[1:] if argv is None else argv)
     debug = "--debug" in arguments
     try:
-        code = _dispatch(arguments)
+        with _stopped_like_by_ctrl_c():
+            code = _dispatch(arguments)
         if sys.stdout is not None:
             sys.stdout.flush()
         return code

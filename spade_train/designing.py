@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress
 
+from spade_envs.commands.outputs import telling_of
 from spade_train.config import RunConfig
 from spade_train.run_folder import RunFolder
 from spade_train.running import gone_unless, quiet_threads, refuse_unreadable
@@ -30,7 +31,8 @@ def design(config: RunConfig, out: Path | None = None) -> tuple[RunFolder, Regen
     RunFolder.refuse_taken(path)
     refuse_unreadable(config, measures=False)
     config = config.model_copy(update={"run_dir": str(path)})
-    folder = RunFolder.create(path, config)
+    with telling_of(path, said=out is not None):
+        folder = RunFolder.create(path, config)
     console = Console(stderr=True)
     with (
         gone_unless(lambda: folder.designs.stat().st_size > 0, folder),

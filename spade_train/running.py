@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from spade_envs.commands.outputs import telling_of
 from spade_runtime.errors import UsageError
 from spade_train.config import RunConfig, load
 from spade_train.corpus import Corpus
@@ -27,11 +28,13 @@ def begin(config: RunConfig) -> int:
     Raises:
         UsageError: the folder exists already, or an input can't be read.
     """
-    path = Path(config.run_dir) if config.run_dir else _free_folder(config)
+    named = bool(config.run_dir)
+    path = Path(config.run_dir) if named else _free_folder(config)
     RunFolder.refuse_taken(path)
     refuse_unreadable(config)
     config = config.model_copy(update={"run_dir": str(path)})
-    folder = RunFolder.create(path, config)
+    with telling_of(path, said=named):
+        folder = RunFolder.create(path, config)
     with gone_unless(lambda: any(folder.checkpoints.glob("step-*")), folder):
         return _run(folder, config, resumed=False)
 

@@ -78,6 +78,15 @@ def safe_lines(text: str, limit: int = 4000) -> str:
     return "\n".join(visible(line, limit) for line in text.split("\n"))
 
 
+def counted(number: int, thing: str) -> str:
+    """A number of things in words.
+
+    >>> counted(1, "turn"), counted(0, "turn"), counted(1234, "environment")
+    ('1 turn', '0 turns', '1,234 environments')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
 def add_pool(parser: argparse.ArgumentParser) -> None:
     """Add the option that names a pool."""
     parser.add_argument("--pool", type=Path, metavar="DIR", help="look in this pool")

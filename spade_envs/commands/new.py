@@ -9,6 +9,7 @@ from importlib.resources import files
 from pathlib import Path
 from string import Template
 
+from spade_envs.commands.outputs import telling_of
 from spade_runtime.cli import Command
 from spade_runtime.errors import SpadeError, UsageError
 
@@ -74,12 +75,13 @@ def _run(arguments: argparse.Namespace) -> int:
     # Aside first: a full disk leaves neither half a file nor a hole in the one that was there.
     aside = path.with_name(f".{path.name}.partial")
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            aside.write_text(text, encoding="utf-8")
-            aside.replace(path)
-        finally:
-            aside.unlink(missing_ok=True)
+        with telling_of(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                aside.write_text(text, encoding="utf-8")
+                aside.replace(path)
+            finally:
+                aside.unlink(missing_ok=True)
     except OSError as error:
         raise SpadeError(
             f"can't write {path}: {error.strerror}; name another folder with --to"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 
 from rich.console import Console
@@ -13,6 +13,7 @@ from rich.console import Console
 from spade_envs.agents import make_agent
 from spade_envs.catalogue import find, hint_of
 from spade_envs.commands.common import add_pool, chosen_pool, positive, seed_number
+from spade_envs.commands.outputs import claimed
 from spade_envs.episodes import write_episodes
 from spade_envs.player import Player
 from spade_runtime.cli import Command, add_isolation
@@ -43,11 +44,17 @@ def _run(arguments: argparse.Namespace) -> int:
     if sys.stdin.isatty():
         with suppress(ImportError):  # line editing and history, where Python was built with it
             importlib.import_module("readline")
-    with SandboxPool(level=arguments.isolation) as pool, pool.open(found.path) as session:
+    held = claimed(arguments.record) if arguments.record else nullcontext()
+    with (
+        held,
+        SandboxPool(level=arguments.isolation) as pool,
+        pool.open(found.path) as session,
+    ):
         player = Player(session, console, input if sys.stdin.isatty() else _unprompted)
         record = player.play(arguments.seed, agent, hint=hint, max_turns=arguments.max_turns)
+        if arguments.record:
+            write_episodes(arguments.record, [record.episode()], append=True)
     if arguments.record:
-        write_episodes(arguments.record, [record.episode()], append=True)
         console.print(f"recorded in {arguments.record}", style="dim")
     return 0 if record.fault is None else 1
 

@@ -8,7 +8,8 @@ from collections import Counter
 from contextlib import ExitStack
 from pathlib import Path
 
-from spade_envs.commands.common import aligned, check_skill, json_rows, positive
+from spade_envs.commands.common import aligned, check_skill, counted, json_rows, positive
+from spade_envs.commands.outputs import telling_of
 from spade_envs.pool import Pool
 from spade_envs.pool_export import export_pool
 from spade_envs.pool_index import Entry, Query
@@ -132,6 +133,7 @@ def _import(arguments: argparse.Namespace) -> int:
         checker = None
         if not arguments.unchecked:
             checker = stack.enter_context(Validator(pool=sandbox, level=level))
+        stack.enter_context(telling_of(arguments.pool))
         pool = Pool(arguments.pool, create=True)
         importer = Importer(pool, sandbox, checker, profile=arguments.profile)
         for one in importer.folder(arguments.folder):
@@ -149,8 +151,9 @@ def _import(arguments: argparse.Namespace) -> int:
 
 def _export(arguments: argparse.Namespace) -> int:
     pool = Pool(arguments.pool)
-    count = export_pool(pool, pool.entries(_query(arguments)), arguments.to, arguments.form)
-    print(f"{count} environments in {arguments.to}")
+    with telling_of(arguments.to):
+        count = export_pool(pool, pool.entries(_query(arguments)), arguments.to, arguments.form)
+    print(f"{counted(count, 'environment')} in {arguments.to}")
     return 0
 
 
@@ -164,7 +167,7 @@ def _verify(arguments: argparse.Namespace) -> int:
         if mends and not arguments.repair:
             print(f"mend these with: spade pool verify --repair {arguments.pool}")
         return 1
-    print(f"{arguments.pool}: {len(pool)} environments, nothing wrong")
+    print(f"{arguments.pool}: {counted(len(pool), 'environment')}, nothing wrong")
     return 0
 
 

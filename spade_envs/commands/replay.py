@@ -9,7 +9,8 @@ from itertools import groupby
 from pathlib import Path
 
 from spade_envs import suite
-from spade_envs.commands.common import add_pool, chosen_pool
+from spade_envs.commands.common import add_pool, chosen_pool, counted
+from spade_envs.commands.outputs import telling_of
 from spade_envs.episodes import Episode, read_episodes
 from spade_envs.export import export_episodes
 from spade_envs.manifest import source_hash
@@ -95,8 +96,9 @@ def _batches(episodes: Iterator[Episode]) -> Iterator[list[Episode]]:
 
 def _run(arguments: argparse.Namespace) -> int:
     if arguments.export:
-        count = export_episodes(read_episodes(arguments.file), arguments.export)
-        print(f"{count} episodes in {arguments.export}")
+        with telling_of(arguments.export):
+            count = export_episodes(read_episodes(arguments.file), arguments.export)
+        print(f"{counted(count, 'episode')} in {arguments.export}")
         return 0
     sources = Sources(arguments.source, _pools(arguments))
     found: list[tuple[int, Episode, Difference]] = []

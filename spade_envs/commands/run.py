@@ -24,6 +24,7 @@ from spade_envs import suite
 from spade_envs.agents import Agent, AgentSettings, make_agent
 from spade_envs.catalogue import Found, find, hint_of
 from spade_envs.commands.common import add_pool, aligned, chosen_pool, positive
+from spade_envs.commands.outputs import claimed
 from spade_envs.episodes import Episode, drop_cut_line, read_episodes, write_episodes
 from spade_envs.results import Interval, Summary, summarise
 from spade_envs.rolling import episode_seeds, roll
@@ -85,12 +86,16 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     found = _found(arguments)
+    done = _done(arguments.to, arguments.resume)
     agent = make_agent(arguments.model, _settings(arguments))
     path = arguments.to or _free_path(agent.name)
-    done = _done(path, arguments.resume)
     rows: list[tuple[str, Summary]] = []
     try:
-        with SandboxPool(level=arguments.isolation) as pool, _progress() as progress:
+        with (
+            claimed(path, said=arguments.to is not None),
+            SandboxPool(level=arguments.isolation) as pool,
+            _progress() as progress,
+        ):
             for one in found:
                 episodes = _one(arguments, one, agent, pool, progress, path, done)
                 rows.append((episodes[0].id or one.path.stem, summarise(episodes)))
@@ -138,13 +143,21 @@ def _free_path(agent: str) -> Path:
     return path
 
 
-def _done(path: Path, resume: bool) -> list[Episode]:
+def _done(path: Path | None, resume: bool) -> list[Episode]:
     """Episodes that a file to go on with holds already.
 
     Raises:
-        UsageError: the file is there and was not to be gone on with.
+        UsageError: the file is there and was not to be gone on with, or is no file.
     """
+    if path is None:
+        if resume:
+            raise UsageError("--resume goes on with a file; name it with --to FILE")
+        return []
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; name a file in it, such as {path / 'run.jsonl'}")
     if not path.exists():
+        if resume:
+            print(f"spade: there is no {path} yet; it is begun", file=sys.stderr)
         return []
     if not resume:
         raise UsageError(f"{path} is there already; go on with it by --resume, or name another")

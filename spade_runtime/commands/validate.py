@@ -25,7 +25,8 @@ _DESCRIPTION = """\
 Validate environments: files, or folders that are searched for *.py.
 
 Exit code: 0 when all are accepted, 1 when one is rejected, 2 for a usage error (a path that can't
-be read), 3 when the sandbox can't isolate here. `spade explain CODE` tells what a finding means.
+be read), 3 when the sandbox can't isolate here, 130 when it was stopped by Ctrl-C or SIGTERM: what
+was found until then stands. `spade explain CODE` tells what a finding means.
 A hint beside a source, <stem>.hint.txt, is validated with it."""
 
 
@@ -150,9 +151,13 @@ def _print_lines(reports: Iterable[ValidationReport], form: str) -> None:
 def _print_json(reports: Iterable[ValidationReport]) -> None:
     """One object, written report by report so that ten thousand of them need no memory."""
     print('{"reports": [', end="")
-    for place, report in enumerate(reports):
-        print(",\n" if place else "\n", end="")
-        print(report.model_dump_json(ensure_ascii=True), end="")
+    try:
+        for place, report in enumerate(reports):
+            text = report.model_dump_json(ensure_ascii=True)
+            print(",\n" + text if place else "\n" + text, end="", flush=True)
+    except KeyboardInterrupt:
+        print("\n]}")
+        raise
     print("\n]}")
 
 

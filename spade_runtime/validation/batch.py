@@ -113,7 +113,8 @@ def _here(targets: Sequence[Target], settings: Settings) -> Iterator[Outcome]:
 def _serve(connection: Connection, settings: Settings) -> None:
     """A worker process: files in, outcomes out, until the parent closes its end."""
     # The parent decides what an interrupt means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    for kind in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(kind, signal.SIG_IGN)
     try:
         with settings.validator() as validator:
             while True:

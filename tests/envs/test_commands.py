@@ -123,7 +123,7 @@ def test_play_takes_a_person_s_lines_from_a_pipe(
     monkeypatch.setattr("builtins.input", answer)
     monkeypatch.setattr(sys.stdin, "isatty", lambda: False, raising=False)
     code, out, _ = spade("play", "MapRoom", "--seed", 7, "--record", "mine.jsonl")
-    assert code == 0 and "there is no tool 'fly'" in out and "Left after 1 turns." in out
+    assert code == 0 and "there is no tool 'fly'" in out and "Left after 1 turn." in out
     assert spade("replay", "mine.jsonl")[1] == "1 of 1 episodes are the same bit for bit\n"
 
 

@@ -1,4 +1,4 @@
-"""`--isolation`: every command with a sandbox has it, and says so where the machine lacks strict."""
+"""`--isolation`: every command with a sandbox has it, and a refusal names it."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def test_a_person_can_ask_and_leave(sandbox: SandboxPool) -> None:
 
 
 def test_the_end_of_input_leaves(sandbox: SandboxPool) -> None:
-    assert "Left after 1 turns." in play(sandbox, LOUD, ["no"])
+    assert "Left after 1 turn." in play(sandbox, LOUD, ["no"])
 
 
 def test_a_limit_ends_the_play(sandbox: SandboxPool) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -129,6 +132,31 @@ def test_usage_errors(write: Write, sum_game: str) -> None:
         run(file, "--judge", "http://localhost:1")
     with pytest.raises(UsageError, match="no file or folder"):
         run(file.with_name("nope.py"))
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+@pytest.mark.parametrize("kind", [signal.SIGINT, signal.SIGTERM])
+def test_a_stop_keeps_what_was_found(
+    write: Write, tmp_path: Path, sum_game: str, jobs: int, kind: signal.Signals
+) -> None:
+    for number in range(200):
+        write(f"envs/{number:03d}.py", sum_game)
+    words = ["validate", str(tmp_path / "envs"), "--format", "json", "--jobs", str(jobs)]
+    program = "from spade_runtime.cli import main; raise SystemExit(main())"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        assert running.stdout is not None and running.stderr is not None
+        first = running.stdout.readline() + running.stdout.read(1)
+        running.send_signal(kind)
+        out, err = first + running.stdout.read(), running.stderr.read()
+    assert running.returncode == 130
+    done = len(json.loads(out)["reports"])
+    assert 0 < done < 200
+    assert err == f"spade: stopped after {done} of 200 files\n"
 
 
 def test_a_machine_without_isolation_is_exit_code_3() -> None:
