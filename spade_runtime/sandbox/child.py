@@ -55,10 +55,22 @@ _SMALL = 4096
 _encode = msgspec.msgpack.Encoder().encode
 
 
-class Child:
-    """One class, its instances, and the two pipes."""
+def _write(data: bytes) -> None:
+    done = os.write(REPLY_FD, data)
+    while done < len(data):
+        data = data[done:]
+        done = os.write(REPLY_FD, data)
 
-    def __init__(self) -> None:
+
+class Child:
+    """One class, its instances, and the two pipes.
+
+    Args:
+        write: sends bytes to the parent.
+    """
+
+    def __init__(self, write: Callable[[bytes], None] = _write) -> None:
+        self._write = write
         self._buffer = b""
         self._capture = Capture(0)
         self._reply_bytes = 0
@@ -72,18 +84,7 @@ class Child:
             request = self._receive()
             if request is None:
                 return
-            self._answer(request)
-
-    def rehearse(self, text: str, *, policy: bool) -> None:
-        """Do with a source of our own all that a request would, but the writing."""
-        self._inspect(Inspect(0, text, policy, 65536, 65536))
-        self._load()
-        program = self._loaded()
-        for seed in range(2):
-            frames = [self._reset(0, seed), self._tool(0, ("add", b'{"amount": 4}', 0))]
-            _encode((0, 0, True, frames))
-        program.entropy.violations.clear()
-        self._slots.clear()
+            self.answer(request)
 
     # --- the pipes ---------------------------------------------------------------------------
 
@@ -97,12 +98,6 @@ class Child:
         end = HEADER.size + HEADER.unpack_from(data)[0]
         self._buffer = data[end:]
         return request_decoder.decode(memoryview(data)[HEADER.size : end])
-
-    def _write(self, data: bytes) -> None:
-        done = os.write(REPLY_FD, data)
-        while done < len(data):
-            data = data[done:]
-            done = os.write(REPLY_FD, data)
 
     def _send(self, nonce: int, first: int, last: bool, items: Sequence[Any]) -> None:
         body = _encode((nonce, first, last, items))
@@ -123,7 +118,8 @@ class Child:
 
     # --- requests ----------------------------------------------------------------------------
 
-    def _answer(self, request: Request) -> None:
+    def answer(self, request: Request) -> None:
+        """Do what a request asks for, and send what came of it."""
         if isinstance(request, Step):
             self._steps(request)
         elif isinstance(request, Reset):
@@ -142,6 +138,7 @@ class Child:
         elif isinstance(request, Load):
             self._send(request.nonce, 0, True, [self._load()])
         elif isinstance(request, Run):
+            gc.enable()
             self._send(request.nonce, 0, True, [run_program(request)])
         else:
             self._send(request.nonce, 0, True, [self._inspect(request)])
@@ -223,6 +220,7 @@ class Child:
 
     def _load(self) -> LoadReply:
         program = self._loaded()
+        gc.enable()  # off since the zygote: reading a source makes no cycles
         try:
             program.load()
             schemas, problems = program.tools()
@@ -326,7 +324,6 @@ def main() -> None:
     capture = child._capture
     sys.stdin = io.StringIO()
     sys.stdout = sys.stderr = sys.__stdout__ = sys.__stderr__ = capture  # type: ignore[misc,assignment]
-    gc.enable()  # the zygote forks without it
     status = 1
     try:
         child.serve()

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 
 from spade_runtime import curated
+from spade_runtime.sandbox import holes
 
 # Other names of the list are the contract's own stand-ins for libraries: no modules to import.
 CONTRACT_MODULES: tuple[str, ...] = tuple(
@@ -89,46 +91,20 @@ def preload(extra: Sequence[str]) -> list[str]:
     return missing
 
 
-_SAMPLE = '''
-class SampleEnv(ToolEnv):
-    """Show the zygote what an environment looks like."""
-
-    skill = "state_modification"
-
-    def setup(self, rng):
-        self.state = {"count": rng.randint(0, 9), "name": f"{rng.random():.2f}"}
-
-    @tool
-    def add(self, amount: int = 1) -> str:
-        """Add.
-
-        amount: how much
-        """
-        self.state["count"] += amount
-        return str(self.state["count"])
-
-    def user_turns(self):
-        return [Turn(text, done=lambda state: state["count"] > 9) for text in ("a", "b", "c")]
-'''
-_WARM_ROUNDS = 2
-
-
 def warm_up() -> None:
-    """Run an environment of our own, so that children begin with caches that are warm.
+    """Play environments of our own, so that children begin with caches that are warm."""
+    from spade_runtime.sandbox.rehearsal import rehearse
 
-    The interpreter specialises code that it has run a few times; done here once, every child
-    shares the result instead of copying the pages that it changes.
-    """
-    from spade_runtime.sandbox.child import Child
-
-    child = Child()
-    for place in range(_WARM_ROUNDS):
-        child.rehearse(_SAMPLE, policy=place > 0)
-    sys.modules.pop("environment", None)
+    rehearse()
 
 
 def shut() -> None:
-    """Take the system's own doors off the table, and every place to import from."""
+    """Take the system's own doors off the table, and every place to import from.
+
+    The last that is thrown away before the fork, and so the moment to fill the gaps that it leaves.
+    """
+    from spade_runtime.sandbox.source import ROOMS
+
     for name in _SHUT:
         sys.modules.pop(name, None)
     # These packages load their names when they are first asked for; here there is nothing left to
@@ -137,3 +113,5 @@ def shut() -> None:
         vars(sys.modules[name]).pop("__getattr__", None)
     sys.path[:] = []
     sys.path_importer_cache.clear()
+    gc.collect()
+    ROOMS.filling = holes.fill()

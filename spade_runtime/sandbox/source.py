@@ -8,19 +8,68 @@ from __future__ import annotations
 
 import ast
 import json
+import sys
 from collections.abc import Callable
-from types import CodeType
-from typing import Any
+from types import CodeType, ModuleType
+from typing import Any, NamedTuple
 
 from spade_runtime import authoring, contract, dialects, policy, toolspec, views
 from spade_runtime.entropy import Entropy
 from spade_runtime.sandbox import claims
 from spade_runtime.sandbox.wire import Bad, Inspection, RawFinding, RawSolution
 
+_DIALECTS = ("contract", "published", "gem")
 _FINDINGS_MAX = 200
 _ACTIONS_MAX = 4096
 _TURNS_MAX = 64
 _CALLS_MAX = 256
+
+
+class Room(NamedTuple):
+    """Where a module is going to run: its sources of chance, its module and its globals."""
+
+    entropy: Entropy
+    module: ModuleType
+    namespace: dict[str, Any]
+
+
+class Rooms:
+    """Rooms made before the fork: to make one takes a child longer than all else about loading.
+
+    A room holds nothing of a source but whether its policy is on, and its dialect. Each is given
+    out once, as it was made.
+
+    Attributes:
+        filling: kept for the places that it takes.
+    """
+
+    def __init__(self) -> None:
+        self._ready: dict[tuple[bool, str], Room] = {}
+        self.filling: list[Any] = []
+
+    def make_ready(self) -> None:
+        """Make those that children may need."""
+        for dialect in _DIALECTS:
+            for guarded in (True, False):
+                self._ready[guarded, dialect] = _room(guarded, dialect)
+        sys.modules.pop(views.MODULE_NAME, None)
+
+    def take(self, *, guarded: bool, dialect: str) -> Room:
+        """Give one out, made now where there is none."""
+        room = self._ready.pop((guarded, dialect), None) or _room(guarded, dialect)
+        # Dataclasses and typing look a class's module up there.
+        sys.modules[views.MODULE_NAME] = room.module
+        return room
+
+
+ROOMS = Rooms()
+"""A child's own copy of what its zygote made."""
+
+
+def _room(guarded: bool, dialect: str) -> Room:
+    entropy = Entropy()
+    namespace = views.namespace(entropy, policy=guarded, dialect=dialect)
+    return Room(entropy, sys.modules[views.MODULE_NAME], namespace)
 
 
 class Program:
@@ -40,7 +89,7 @@ class Program:
         self._code: CodeType | None = None
         self._class_name = ""
         self.dialect = "contract"
-        self.entropy = Entropy(real_generators="networkx" in source)
+        self.entropy = Entropy()
 
     def inspection(self) -> Inspection:
         """Run the static gates; nothing of the source runs."""
@@ -82,9 +131,11 @@ class Program:
         if code is None:
             filename = claims.SOURCE_NAME
             code = policy.compile_checked(self.source, policy=self.policy, filename=filename)
-        namespace = views.namespace(self.entropy, policy=self.policy, dialect=self.dialect)
-        exec(code, namespace)
-        self._class = namespace[self._class_name]
+        room = ROOMS.take(guarded=self.policy, dialect=self.dialect)
+        self.entropy = room.entropy
+        self.entropy.real_generators = "networkx" in self.source
+        exec(code, room.namespace)
+        self._class = room.namespace[self._class_name]
         kind = "tool_use" if self.is_tool_use else "game"
         self._make = dialects.adapt(self._class, dialect=self.dialect, kind=kind)
 
