@@ -40,6 +40,16 @@ def test_top_level_folders_are_the_agreed_ones() -> None:
     assert seen <= FOLDERS
 
 
+def test_the_map_of_rooms_is_the_tree() -> None:
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:spade_\w+|schemas|benchmarks|tests|docs)/(?:\w+/)?)`", text))
+    assert [name for name in sorted(named) if not (ROOT / name).is_dir()] == []
+    rooms = {path.parent for path in _tracked() if path.suffix == ".py"}
+    packages = {room.relative_to(ROOT).as_posix() + "/" for room in rooms if room != ROOT}
+    inner = {name for name in packages if re.fullmatch(r"spade_\w+/\w+/", name)}
+    assert inner and sorted(inner - named) == []
+
+
 def test_no_module_is_empty_and_none_grows_past_the_limit() -> None:
     names = {path.relative_to(ROOT).as_posix(): path for path in _tracked()}
     in_packages = {
