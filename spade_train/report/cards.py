@@ -10,8 +10,11 @@ from typing import Any
 from spade_train.analysis.levers import levers
 from spade_train.analysis.played import Played, group_by_design
 from spade_train.report.records import Row, RunRecords, rounded
+from spade_train.report.rules import Rule, rule_of
 
 TEXT_LIMIT = 6000
+# The lever that stands in no attribute of a source: how far its hidden rule goes.
+REACH = "rule_reach"
 
 
 @dataclass(slots=True)
@@ -22,6 +25,7 @@ class Card:
         design: the record of `designs.jsonl`.
         played: what its episodes say, None where it has none.
         levers: the numbers that set its difficulty.
+        rule: its hidden rule, where its source is one of the embedded policy's world.
         children: positions of the cards in whose prompt it stood.
         parents: positions of the cards that stood in its prompt.
     """
@@ -29,6 +33,7 @@ class Card:
     design: Row
     played: Played | None = None
     levers: dict[str, float] = field(default_factory=dict)
+    rule: Rule | None = None
     children: list[int] = field(default_factory=list)
     parents: list[int] = field(default_factory=list)
 
@@ -64,7 +69,7 @@ def build_cards(records: RunRecords) -> list[Card]:
     An episode's name gives the step and the slot that made its environment. Where it has none,
     slots that wrote the very same source in one step share their plays.
     """
-    cards = [Card(d, levers=levers(d.get("source") or "")) for d in records.designs]
+    cards = [_card(design) for design in records.designs]
     made = _makers(cards)
     named = {
         f"{card.step:06d}-{int(card.design.get('slot') or 0):03d}": place
@@ -84,6 +89,15 @@ def build_cards(records: RunRecords) -> list[Card]:
                     cards[index].played = played
     _link(cards, made)
     return cards
+
+
+def _card(design: Row) -> Card:
+    source = design.get("source") or ""
+    rule = rule_of(source)
+    found = levers(source)
+    if rule is not None and rule.reach is not None:
+        found[REACH] = rule.reach
+    return Card(design, levers=found, rule=rule)
 
 
 Makers = dict[str, list[tuple[int, list[int]]]]
@@ -115,9 +129,18 @@ def _link(cards: list[Card], made: Makers) -> None:
                 cards[parent].children.append(index)
 
 
-def shown_episode(episode: Row | Any) -> Row:
-    """Return an episode in the short form that the page draws."""
-    observations = [_cut(_text(o)) for o in episode.get("observations") or ()]
+def shown_episode(episode: Row | Any, hint: str = "") -> Row:
+    """Return an episode in the short form that the page draws.
+
+    Args:
+        episode: a line of an episodes file.
+        hint: the environment's; an episode that tells its own doesn't need it.
+    """
+    texts = [_text(o) for o in episode.get("observations") or ()]
+    hint = (_text(episode.get("hint")) or hint) if episode["arm"] == "hinted" else ""
+    if texts and hint:
+        texts[0] = texts[0].removesuffix(f"\n\nHint: {hint}")
+    observations = [_cut(text) for text in texts]
     messages = _agent_messages(episode.get("messages") or ())
     actions = [_text(a) for a in episode.get("actions") or ()]
     rewards = [rounded(reward) for reward in episode.get("rewards") or ()]
@@ -143,6 +166,7 @@ def shown_episode(episode: Row | Any) -> Row:
         "end": ended,
         "fault": _text(episode["fault"]) if episode.get("fault") else "",
         "first": observations[0] if observations else "",
+        "hint": _cut(hint),
         "turns": turns,
     }
 

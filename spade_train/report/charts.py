@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from spade_train.report.phases import quarter_places, spans
 from spade_train.report.records import Row
 
 # Colours are roles: the page's style decides what they look like in light and dark.
@@ -31,7 +32,8 @@ MAIN: tuple[Row, ...] = (
         "id": "regret",
         "title": "Hint regret",
         "note": "Return with the hint minus return without it, on the same seeds. It falls as "
-        "what the hint says becomes the agent’s own. The band is one standard error.",
+        "what the hint says becomes the agent’s own, or as hints get worse. The band is one "
+        "standard error.",
         "form": "signed",
         "zero": True,
         "series": [
@@ -46,8 +48,8 @@ MAIN: tuple[Row, ...] = (
     {
         "id": "designs",
         "title": "The designer’s environments",
-        "note": "Accepted: what the validator lets through, of all tries. In the band: won in "
-        "20 to 80 % of plays, neither mastered nor out of reach.",
+        "note": "Accepted: what the validator lets through, of all tries. In the learnable band: "
+        "won in 20 to 80 % of plays, neither mastered nor out of reach.",
         "form": "percent",
         "range": [0, 1],
         "series": [
@@ -65,10 +67,20 @@ def main_charts(columns: dict[str, list[Any]]) -> list[Row]:
     """Return the charts that have at least one of their series."""
     found = []
     for chart in MAIN:
-        series = [s for s in chart["series"] if s["key"] in columns]
+        series = [_with_quarters(s, columns) for s in chart["series"] if s["key"] in columns]
         if series:
             found.append({**chart, "series": series})
     return found
+
+
+def _with_quarters(series: Row, columns: dict[str, list[Any]]) -> Row:
+    """Add the means of the run's first and last quarter, the figures that the story tells."""
+    values = columns[series["key"]]
+    parts = quarter_places(values)
+    steps = columns.get("step")
+    if series.get("marks") or parts is None or steps is None:
+        return series
+    return {**series, "spans": spans(steps, values, parts)}
 
 
 def other_metrics(columns: dict[str, list[Any]]) -> list[str]:

@@ -22,13 +22,15 @@ from spade_train.analysis.embedding import Embedder, available
 from spade_train.report.payload import Payload, build_payload
 from spade_train.report.records import read_run
 
-STYLES = ("base.css", "layout.css", "parts.css")
+STYLES = ("base.css", "layout.css", "parts.css", "story.css")
 SCRIPTS = (
     "dom.js",
     "code.js",
     "chart.js",
     "map.js",
     "story.js",
+    "versions.js",
+    "duel.js",
     "detail.js",
     "browse.js",
     "main.js",

@@ -13,6 +13,8 @@ from spade_train.analysis.funnel import NO_CODE, OTHER_KIND, acceptance_funnel, 
 from spade_train.analysis.security import security_table
 from spade_train.report.cards import Card, build_cards, shown_episode
 from spade_train.report.charts import main_charts, other_metrics
+from spade_train.report.duel import duel
+from spade_train.report.points import points
 from spade_train.report.records import Row, RunRecords, rounded
 from spade_train.report.series import (
     cost_table,
@@ -22,7 +24,8 @@ from spade_train.report.series import (
     pool_table,
     skill_table,
 )
-from spade_train.report.story import duel, figures, headline, start_and_end
+from spade_train.report.story import figures, headline
+from spade_train.report.versions import RULE, start_and_end
 
 CHUNK_CHARS = 400_000
 SOURCE_LIMIT = 65_536
@@ -52,6 +55,7 @@ def build_payload(records: RunRecords, *, embedder: Embedder = "tfidf") -> Paylo
         vectors = embed([card.source for card in accepted], embedder)
     places = None if vectors is None else project(vectors)
     chunks, homes = _chunks(cards)
+    paired = records.config.get("seed_pairing", "paired") == "paired"
     index = {
         "name": records.path.resolve().name,
         "settings": {k: records.config[k] for k in SHOWN_SETTINGS if k in records.config},
@@ -59,8 +63,10 @@ def build_payload(records: RunRecords, *, embedder: Embedder = "tfidf") -> Paylo
         "stepsDone": records.steps_done,
         "headline": headline(columns),
         "figures": figures(columns),
+        "points": points(columns, cards, paired=paired),
         "pairs": start_and_end(cards),
-        "duel": duel(cards),
+        "pairRule": RULE,
+        "duel": duel(records, cards),
         "steps": [row["step"] for row in records.metrics],
         "metrics": columns,
         "charts": main_charts(columns),
@@ -85,10 +91,11 @@ def build_payload(records: RunRecords, *, embedder: Embedder = "tfidf") -> Paylo
 def _details(card: Card) -> Row:
     design = card.design
     source = card.source
-    shown = [shown_episode(e) for e in card.played.kept] if card.played else []
+    hint = str(design.get("hint") or "")
+    shown = [shown_episode(e, hint) for e in card.played.kept] if card.played else []
     details: Row = {
         "source": source[:SOURCE_LIMIT],
-        "hint": design.get("hint") or "",
+        "hint": hint,
         "findings": design.get("findings") or [],
         "document": design.get("document_id") or "",
         "raw": "" if source else str(design.get("raw_text_if_no_code") or "")[:SOURCE_LIMIT],

@@ -6,9 +6,10 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, cast, get_args
 
 from spade_runtime.errors import UsageError
+from spade_train.rewards import ReturnMode, episode_return
 
 Row = dict[str, Any]
 MAX_PROBLEMS = 50
@@ -34,14 +35,19 @@ class RunRecords:
     designs: list[Row]
     problems: list[str] = field(default_factory=list)
 
-    def episodes(self) -> Iterator[tuple[int, list[Row]]]:
-        """Yield each step and its episodes, one file in memory at a time."""
+    def episodes(self, only: int | None = None) -> Iterator[tuple[int, list[Row]]]:
+        """Yield each step and its episodes, one file in memory at a time.
+
+        Args:
+            only: the one step that is wanted; all of them by default.
+        """
+        chosen = self.config.get("return_mode")
+        mode = cast(ReturnMode, chosen if chosen in get_args(ReturnMode) else "terminal")
         for path in sorted((self.path / "episodes").glob("step-*.jsonl")):
             number = path.stem.removeprefix("step-")
-            if number.isdigit():
-                needed = ("design", "arm", "seed")
-                rows = [r for r in read_jsonl(path, self.problems) if all(k in r for k in needed)]
-                yield int(number), rows
+            if number.isdigit() and only in (None, int(number)):
+                lines = (episode_of(line, mode) for line in read_jsonl(path, self.problems))
+                yield int(number), [line for line in lines if line is not None]
 
     @property
     def steps_done(self) -> int:
@@ -105,6 +111,31 @@ def read_jsonl(path: Path, problems: list[str]) -> Iterator[Row]:
                 yield row
             else:
                 _note(problems, f"{path.name}:{number}: no object")
+
+
+def episode_of(line: Row, mode: ReturnMode = "terminal") -> Row | None:
+    """Return a line of an episodes file in the form that this package reads.
+
+    A run's own form names the environment `design` and tells the return; an episode in the form of
+    `schemas/episode.schema.json` names it `sha256`, may lack arm and return, and keeps the hint
+    apart from the first observation.
+
+    Returns:
+        The episode, or None where the line is none.
+    """
+    design = line.get("design") or line.get("sha256")
+    if not isinstance(design, str) or not isinstance(line.get("seed"), int):
+        return None
+    episode = {**line, "design": design}
+    if not episode.get("arm"):
+        episode["arm"] = "hinted" if line.get("hint") else "unhinted"
+    if "episode_return" in line:
+        episode["return"] = line["episode_return"]
+    elif "return" not in line:
+        rewards = line.get("rewards") or ()
+        worth = episode_return(rewards, bool(line.get("terminated")), mode=mode)
+        episode["return"] = None if line.get("fault") else worth
+    return episode
 
 
 def rounded(value: Any) -> Any:

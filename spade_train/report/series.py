@@ -11,6 +11,7 @@ from spade_train.analysis.band import learnable_band_share
 from spade_train.analysis.diversity import cosine_similarity, vendi_score
 from spade_train.analysis.duplicates import source_key
 from spade_train.report.cards import Card
+from spade_train.report.phases import spans, third_of
 from spade_train.report.records import Row, rounded
 
 COST_ROWS = ("tokens", "generations", "executions", "validator_calls", "seconds", "flops")
@@ -27,15 +28,6 @@ def metric_columns(metrics: Sequence[Row]) -> dict[str, list[Any]]:
 def present(values: Iterable[Any]) -> list[float]:
     """Return the values that are there."""
     return [float(v) for v in values if v is not None]
-
-
-def ends(values: Sequence[Any], share: float = 0.1) -> tuple[float, float] | None:
-    """Return the means of a series' first and last tenth; None below two values."""
-    there = present(values)
-    if len(there) < 2:
-        return None
-    width = max(1, round(len(there) * share))
-    return (float(np.mean(there[:width])), float(np.mean(there[-width:])))
 
 
 def pool_table(cards: Sequence[Card], embedding: Any | None) -> list[Row]:
@@ -100,7 +92,12 @@ def lever_series(cards: Sequence[Card]) -> list[Row]:
         means = [rounded(float(np.mean(by_step[s]))) for s in steps]
         errors = [rounded(_standard_error(by_step[s])) for s in steps]
         if all(means != row["mean"] for row in found):
-            found.append({"name": name, "steps": steps, "mean": means, "se": errors})
+            parts = [
+                [i for i, step in enumerate(steps) if third_of(step, steps) == third]
+                for third in range(3)
+            ]
+            bars = spans(steps, means, parts)
+            found.append({"name": name, "steps": steps, "mean": means, "se": errors, "spans": bars})
     return found[:MAX_LEVERS]
 
 
@@ -142,6 +139,7 @@ def skill_table(cards: Sequence[Card]) -> list[Row]:
                 "accepted": sum(card.accepted for card in own),
                 "win": [_mean(card.win_rate for card in half) for half in halves],
                 "regret": [_mean(card.regret for card in half) for half in halves],
+                "se": [_error(card.regret for card in half) for half in halves],
             }
         )
     return table
@@ -150,6 +148,11 @@ def skill_table(cards: Sequence[Card]) -> list[Row]:
 def _mean(values: Iterable[float | None]) -> Any:
     there = present(values)
     return rounded(float(np.mean(there))) if there else None
+
+
+def _error(values: Iterable[float | None]) -> Any:
+    there = present(values)
+    return rounded(_standard_error(there)) if len(there) > 1 else None
 
 
 def cost_table(metrics: Sequence[Row]) -> list[Row]:

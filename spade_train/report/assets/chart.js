@@ -107,6 +107,9 @@ function lineChart(spec) {
       const calm = smooth(curve.points);
       group.append(s("path", { class: "curve" + (calm ? " raw" : ""), d: pathOf(curve.points, x, y) }));
       if (calm) group.append(s("path", { class: "curve", d: pathOf(calm, x, y) }));
+      for (const [from, to, mean] of curve.spans || []) {
+        group.append(s("line", { class: "mean", x1: x(from), x2: x(to), y1: y(mean), y2: y(mean) }));
+      }
       if (curve.marks || curve.points.length === 1) {
         for (const [px, py] of curve.points) group.append(s("circle", { class: "dot", cx: x(px), cy: y(py), r: 3.5 }));
       }

@@ -20,13 +20,35 @@ function tokens(source) {
   return found;
 }
 
-// A source as lines; `marked` and `wrong` are sets of line numbers from 1.
-function codeBlock(source, { marked = new Set(), wrong = new Set(), whole = false, label = "Source" } = {}) {
+// Cuts a piece of a line where a marked stretch begins or ends: [text, is it marked].
+function cut(text, start, stretches) {
+  const parts = [];
+  let at = start;
+  const end = start + text.length;
+  for (const [from, to] of stretches) {
+    if (to <= at || from >= end) continue;
+    if (from > at) parts.push([text.slice(at - start, from - start), false]);
+    parts.push([text.slice(Math.max(from, at) - start, Math.min(to, end) - start), true]);
+    at = Math.min(to, end);
+  }
+  if (at < end) parts.push([text.slice(at - start), false]);
+  return parts;
+}
+
+// A source as lines; `marked` and `wrong` are sets of line numbers from 1, `spans` the stretches of a
+// line to mark, `gaps` how many empty rows stand before a line.
+function codeBlock(source, { marked = new Set(), wrong = new Set(), spans = {}, gaps = new Map(), whole = false, label = "Source" } = {}) {
   const code = h("code");
   let number = 0;
   let line = null;
+  let column = 0;
+  const gap = () => {
+    for (let i = gaps.get(number) || 0; i > 0; i -= 1) code.append(h("span", { class: "gap", "aria-hidden": "true" }));
+  };
   const open = () => {
     number += 1;
+    column = 0;
+    gap();
     line = h("span", { class: "line" + (marked.has(number) ? " marked" : "") + (wrong.has(number) ? " wrong" : "") });
     code.append(line);
   };
@@ -34,9 +56,15 @@ function codeBlock(source, { marked = new Set(), wrong = new Set(), whole = fals
   for (const [kind, text] of tokens(source.replace(/\r\n?/g, "\n").replace(/\n+$/, ""))) {
     text.split("\n").forEach((piece, i) => {
       if (i > 0) open();
-      if (piece) line.append(kind ? h("span", { class: kind }, piece) : document.createTextNode(visible(piece)));
+      for (const [part, differs] of cut(piece, column, spans[number] || [])) {
+        const node = kind ? h("span", { class: kind }, part) : document.createTextNode(visible(part));
+        line.append(differs ? h("mark", {}, node) : node);
+      }
+      column += piece.length;
     });
   }
+  number += 1;
+  gap();
   return h("pre", { class: "code" + (whole ? " whole" : ""), tabindex: 0, role: "region", "aria-label": label }, code);
 }
 

@@ -36,7 +36,7 @@ function detailDialog(data) {
     const seeds = [...new Set(more.episodes.map((e) => e.seed))];
     return seeds.map((seed) => h("div", {},
       h("h3", {}, "Played on seed " + seed),
-      h("div", { class: "pair" }, more.episodes.filter((e) => e.seed === seed).map((e) => transcript(e, more.hint)))));
+      h("div", { class: "pair" }, more.episodes.filter((e) => e.seed === seed).map((e) => transcript(e)))));
   }
 
   function lineage(more) {

@@ -10,7 +10,7 @@ function curvesSection(data) {
       note: "Different: Vendi score over number of environments, 100 % if no two sources resemble one another. Repeats: share whose code, names aside, this run had already seen.",
       curves: [{ label: "different", colour: "designer", points: line("vendi") }, { label: "repeats", colour: "bad", points: line("repeats") }] }));
   }
-  return section("curves", "How the run went", "Point at a curve, or focus it and use the arrow keys, to read its values.",
+  return section("curves", "How the run went", "Dashed bars are the means of the run’s first and last quarter, the figures above. Point at a curve, or focus it and use the arrow keys, to read its values.",
     h("div", { class: "charts" }, charts, extra), skillTable(data));
 }
 
@@ -19,12 +19,12 @@ function skillTable(data) {
   return h("div", { style: "margin-top:2.5rem" },
     h("h3", { style: "margin-bottom:.5rem" }, "By skill, first half of the run and second"),
     table(["Skill", "tries", "accepted", "won, first", "second", "regret, first", "second"], data.skills.map((row) => [
-      words(row.skill), count(row.tries), percent(row.accepted / row.tries), percent(row.win[0]), percent(row.win[1]), signed(row.regret[0]), signed(row.regret[1])])));
+      words(row.skill), count(row.tries), percent(row.accepted / row.tries), percent(row.win[0]), percent(row.win[1]), ...row.regret.map((value, i) => signed(value) + (present(row.se[i]) ? " ± " + row.se[i].toFixed(2) : ""))])));
 }
 
 function leversSection(data, open) {
   const levers = data.levers.map((lever) => lineChart({ title: words(lever.name), form: "plain",
-    curves: [{ label: "mean of the designs", colour: "designer", points: lever.steps.map((step, i) => [step, lever.mean[i], lever.se[i]]) }] }));
+    curves: [{ label: "mean of the designs", colour: "designer", spans: lever.spans, points: lever.steps.map((step, i) => [step, lever.mean[i], lever.se[i]]) }] }));
   const memory = data.memory.length ? h("div", { style: "margin-top:2.5rem" },
     h("h3", {}, "Memory: the examples that stood in most prompts"),
     h("p", { class: "soft small", style: "margin:.1rem 0 .6rem" }, "The designer is shown environments at the edge of what the agent can do, and told which were too easy or too hard."),
@@ -33,7 +33,7 @@ function leversSection(data, open) {
       percent(data.envs.win[row.env]), signed(data.envs.regret[row.env]), count(row.prompts), percent(row.accepted / row.prompts), percent(row.win)]), true)) : null;
   if (!levers.length && !memory) return null;
   return section("levers", "The designer’s levers and memory",
-    levers.length ? "Numbers that the sources set, such as how many options or rounds a task has: where they rise, the designer asks for more. The band is one standard error." : "",
+    levers.length ? "Numbers that the sources set, such as how many options or rounds a task has: where they rise, the designer asks for more. The band is one standard error, dashed bars are the means of the run’s three thirds." : "",
     levers.length ? h("div", { class: "charts small" }, levers) : null, memory);
 }
 

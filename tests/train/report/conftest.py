@@ -30,7 +30,7 @@ SOURCE = '''class {op}Env(TextEnv):
         others = [n for n in range(10) if n != want]
         shown = rng.sample(others, self.options - 1) + [want]
         rng.shuffle(shown)
-        return f"The {theme} shows {{clue}}. Pick: {{shown}}", str(want)
+        return f"The {theme} surge {{clue}}. Pick: {{shown}}", str(want)
 
     def step(self, action):
         hit = action == self.tasks[self.turn][1]
@@ -56,7 +56,8 @@ class RunWriter:
     def write(self):
         (self.path / "episodes").mkdir(parents=True)
         words = [f"steps={self.steps}", f"environments={self.slots}", "run_dir=runs/made-up"]
-        config = resolve("tiny", overrides=[*words, "skills_per_regeneration=1"])
+        words += ["setting=games", "skills_per_regeneration=1"]
+        config = resolve("tiny", overrides=words)
         (self.path / "config.yaml").write_text(config.to_yaml(), encoding="utf-8")
         with (
             (self.path / "metrics.jsonl").open("w", encoding="utf-8") as metrics,
@@ -174,7 +175,8 @@ class RunWriter:
 
     def episode(self, step, design, arm, seed, chance):
         rng = random.Random(f"{design['sha256']}{arm}{seed}")
-        first = f"The {rng.choice(THEMES)} shows {rng.randrange(10)}. Pick: 3 5 7"
+        task = random.Random(f"{design['sha256']}{seed}")
+        first = f"The {task.choice(THEMES)} shows {task.randrange(10)}. Pick: 3 5 7"
         if arm == "hinted":
             first += f"\n\nHint: {design['hint']}"
         hits = [rng.random() < chance for _ in range(2)]

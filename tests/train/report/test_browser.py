@@ -48,7 +48,7 @@ def visit(chromium):
         )
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(30_000)
+        page.set_default_timeout(180_000)
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: complaints.extend(foreign(request.url)))
@@ -76,19 +76,95 @@ def test_it_opens_and_tells_its_story(visit, report):
     assert "never saw" in page.inner_text("h1")
     assert page.locator(".figures > div").count() == 5
     assert page.locator("#designs pre.code").count() == 2
-    assert page.locator("#designs .line.marked").count() > 0
-    assert page.locator("#hint .play").count() == 2
-    assert "Hint:" in page.inner_text("#hint .play >> nth=1")
-    assert "Hint:" not in page.inner_text("#hint .play >> nth=0")
+    headings = page.locator(".point h2").all_inner_texts()
+    assert headings == ["The agent", "The designer", "The hints", "The levers"]
+    terms = page.locator(".terms dt").all_inner_texts()
+    assert terms == ["Agent", "Designer", "Learnable band", "Hint regret", "Levers"]
+    order = page.evaluate("[...document.querySelectorAll('main > section')].map((s) => s.id)")
+    assert order[:4] == ["story", "designs", "hint", "curves"]
+
+
+def test_the_words_agree_with_the_figures_beneath_them(visit, report):
+    page = visit(report)
+    figure = page.locator(".figures > div", has_text="Win rate without hint")
+    first, last = figure.locator(".value").inner_text().replace("to", "").split("→")
+    sentence = page.inner_text(".point >> nth=0")
+    assert f"it won {first.strip()}\u00a0% of its plays" in sentence
+    assert f"and {last.strip()} in the last" in sentence
+
+
+def test_two_designs_stand_side_by_side_with_what_differs_marked(visit, report):
+    page = visit(report)
+    panels = page.locator("#designs .version")
+    assert panels.count() == 2
+    for panel in panels.all():
+        assert panel.locator(".line.marked mark").count() > 0
+        assert panel.locator(".tk").count() > 0
+        for part in ("Hint", "won without hint", "with hint", "hint regret"):
+            assert part in panel.inner_text()
+    rows = [panel.locator(".line, .gap").count() for panel in panels.all()]
+    assert rows[0] == rows[1]
+    marked = panels.nth(0).locator("mark").all_inner_texts()
+    source = panels.nth(0).locator("pre").inner_text()
+    assert all(word in source for word in marked)
+    assert "Chosen by rule" in page.inner_text("#designs")
     first = page.inner_text("#designs h3 >> nth=0")
     page.click("#designs .tabs button >> nth=1")
     assert page.inner_text("#designs h3 >> nth=0") != first
 
 
+def test_equal_lines_of_the_two_sources_are_level(visit, report):
+    page = visit(report)
+    for tab in page.locator("#designs .tabs button").all():
+        tab.click()
+        level = page.evaluate("""() => [...document.querySelectorAll('#designs .version')].map(
+          (panel) => [...panel.querySelectorAll('.line:not(.marked)')]
+            .map((line) => line.getBoundingClientRect().top))""")
+        assert level[0] == level[1]
+        assert len(level[0]) > 10
+
+
+def test_the_two_sources_scroll_as_one(visit, report):
+    page = visit(report, width=800, height=500)
+    page.add_style_tag(content=".version .code { max-height: 8rem !important; }")
+    page.evaluate("document.querySelectorAll('#designs pre')[0].scrollTop = 120")
+    page.wait_for_function("document.querySelectorAll('#designs pre')[1].scrollTop === 120")
+
+
+def test_one_seed_is_played_twice_turn_by_turn(visit, report):
+    page = visit(report)
+    heads = page.locator("#hint .heads header")
+    assert "not solved" in heads.nth(0).inner_text()
+    assert heads.nth(1).inner_text().split("\n")[:2] == ["With the hint", "solved"]
+    turns = page.locator("#hint .turn")
+    assert turns.locator(".turn-name").all_inner_texts() == ["Turn 1", "Turn 2", "End"]
+    # Both read the same, so it stands there once.
+    assert turns.nth(0).locator(".say.world").count() == 1
+    assert turns.nth(0).locator(".say.actor").count() == 2
+    assert turns.nth(0).locator(".tag").all_inner_texts() == ["without hint", "with hint"]
+    assert "Chosen by rule" in page.inner_text("#hint")
+
+
+def test_a_late_play_without_the_hint_follows(visit, report):
+    page = visit(report)
+    later = page.locator("#hint .later")
+    assert later.locator(".badge").all_inner_texts() == ["solved"]
+    assert "Hint:" not in later.inner_text()
+    assert "in the first third" in later.inner_text()
+    later.locator("button").click()
+    page.wait_for_selector("dialog[open]")
+
+
+def test_the_curves_carry_the_means_that_the_story_tells(visit, report):
+    page = visit(report)
+    for chart in ("The agent’s win rate", "Hint regret", "The designer’s environments"):
+        figure = page.locator("#curves figure", has_text=chart)
+        assert figure.locator("line.mean").count() >= 2
+    assert page.locator("#levers figure line.mean").count() >= 9
+
+
 def test_curves_are_drawn_and_read_by_key(visit, report):
     page = visit(report)
-    for name in ("wins", "regret"):
-        assert name
     charts = page.locator("#curves svg")
     assert charts.count() >= 3
     for index in range(charts.count()):
@@ -187,6 +263,9 @@ def test_the_map_is_walked_by_keys(visit, report):
 def test_a_phone_scrolls_in_one_direction_only(visit, report, scheme):
     page = visit(report, width=360, height=740, scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth") == 360
+    for panel in page.locator("#designs .version, #hint .arms, .point").all():
+        box = panel.bounding_box()
+        assert box["x"] >= 0 and box["x"] + box["width"] <= 360
     page.click("#environments .card >> nth=0")
     page.wait_for_selector("dialog[open]")
     assert page.evaluate("document.querySelector('dialog').scrollWidth") <= 360
@@ -204,7 +283,7 @@ CONTRAST = """() => {
     const line = (v) => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
     return 0.2126 * line(r) + 0.7152 * line(g) + 0.0722 * line(b);
   };
-  const grounds = ['--paper', '--raised', '--sunk'].map(parse);
+  const grounds = ['--paper', '--raised', '--sunk', '--mark'].map(parse);
   const inks = ['--ink', '--soft', '--agent', '--hint', '--held', '--designer', '--bad',
     '--keyword', '--string', '--number', '--comment'];
   return inks.map((ink) => [ink, Math.min(...grounds.map((ground) => {
@@ -236,6 +315,8 @@ def test_a_run_that_has_hardly_begun(visit, make_run, tmp_path):
     run = make_run(tmp_path / "short", steps=1, slots=2, plays=2)
     page = visit(write_report(run)[0])
     assert shown(page) >= 1
+    assert "only one step of this run had plays" in page.inner_text("#story").lower()
+    assert page.locator("#designs").count() == 0
     empty = tmp_path / "empty"
     empty.mkdir()
     (empty / "metrics.jsonl").write_text("")

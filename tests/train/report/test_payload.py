@@ -5,7 +5,7 @@ import pytest
 from spade_train.report import read_run
 from spade_train.report.cards import build_cards, shown_episode
 from spade_train.report.payload import build_payload
-from spade_train.report.series import ends, lever_series, metric_columns, rounded
+from spade_train.report.series import lever_series, metric_columns, rounded
 from spade_train.report.story import figures, headline
 
 
@@ -87,7 +87,7 @@ def test_lineage_goes_both_ways(cards):
 
 def test_levers_follow_the_agent(cards):
     found = {row["name"]: row for row in lever_series(cards)}
-    assert set(found) == {"rounds", "options", "max_turns"}
+    assert set(found) == {"rounds", "options", "max_turns", "rule_reach"}
     assert found["options"]["mean"][-1] > found["options"]["mean"][0] + 1
 
 
@@ -130,7 +130,9 @@ def test_the_story_is_there(payload):
     duel = index["duel"]
     assert duel["with"]["solved"] and not duel["without"]["solved"]
     assert duel["with"]["seed"] == duel["without"]["seed"] == duel["seed"]
-    assert duel["with"]["first"].endswith(f"\n\nHint: {duel['hint']}")
+    assert duel["with"]["hint"] == duel["hint"]
+    assert duel["with"]["first"] == duel["without"]["first"]
+    assert "Hint:" not in duel["with"]["first"]
 
 
 def test_cost_is_the_last_running_total(payload):
@@ -183,9 +185,7 @@ def test_a_change_inside_its_interval_is_called_none_however_it_points():
     assert "± 28" in wide["detail"]
 
 
-def test_figures_and_ends():
-    assert ends([None, 0.0, 1.0, None]) == (0.0, 1.0)
-    assert ends([1.0]) is None
+def test_figures_hold_what_the_run_measured():
     labels = [figure["label"] for figure in figures(held(0.1, 0.2))]
     assert labels == ["Held-out win rate"]
 

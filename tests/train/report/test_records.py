@@ -4,6 +4,7 @@ import pytest
 
 from spade_runtime.errors import UsageError
 from spade_train.report import read_run
+from spade_train.report.records import episode_of
 
 
 def test_a_run_is_read(run_folder):
@@ -51,3 +52,23 @@ def test_the_flush_of_the_last_window_is_no_step(tmp_path):
     assert read_run(tmp_path).finished
     path.write_text("".join(json.dumps(line) + "\n" for line in lines[:1]))
     assert not read_run(tmp_path).finished
+
+
+@pytest.mark.parametrize("mode", ["sum", "terminal"])
+def test_episodes_in_the_schemas_form_are_read_too(mode):
+    line = {"sha256": "a", "seed": 3, "rewards": [0.25, 0.5], "terminated": False}
+    hinted = episode_of(line | {"hint": "Left.", "fault": None}, mode)
+    assert (hinted["design"], hinted["arm"]) == ("a", "hinted")
+    assert hinted["return"] == {"sum": 0.75, "terminal": 0.0}[mode]
+    assert episode_of(line, mode)["arm"] == "unhinted"
+    assert episode_of(line | {"fault": {"kind": "EnvTimeout"}}, mode)["return"] is None
+
+
+def test_a_runs_own_form_is_kept():
+    line = {"design": "a", "arm": "unhinted", "seed": 3, "return": None, "rewards": [1.0]}
+    assert episode_of(line) == line
+
+
+@pytest.mark.parametrize("line", [{}, {"design": "a"}, {"seed": 1}, {"sha256": 5, "seed": 1}])
+def test_other_lines_are_no_episodes(line):
+    assert episode_of(line) is None
