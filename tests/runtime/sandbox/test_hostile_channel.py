@@ -271,3 +271,37 @@ def test_hostile_nesting_of_info_is_no_json(
     step = "doll = []\nfor _ in range(100_000):\n    doll = [doll]\ninfo['doll'] = doll"
     ((item,),) = play(write(step=step), "x")[-1:]
     assert isinstance(item, RawStep) and "not JSON" in item.info.reason  # type: ignore[union-attr]
+
+
+# What a class may return that has no place in an episode, and what the session says of it.
+UNFIT = {
+    "nan": ("'a', float('nan'), True, False, {}", "SPD403"),
+    "infinite": ("'a', float('-inf'), True, False, {}", "SPD403"),
+    "2**80": ("'a', 2 ** 80, True, False, {}", "SPD403"),
+    "text for a reward": ("'a', '1', True, False, {}", "SPD402"),
+    "flag for a reward": ("'a', True, True, False, {}", "SPD402"),
+    "number for a flag": ("'a', 1.0, 1, False, {}", "SPD402"),
+    "surrogate": ("'\\ud800', 0.0, True, False, {}", "SPD305"),
+    "bytes": ("b'a', 0.0, True, False, {}", "SPD402"),
+    "set in the info": ("'a', 0.0, True, False, {'x': {1, 2}}", "SPD407"),
+    "nan in the info": ("'a', 0.0, True, False, {'x': float('nan')}", "SPD407"),
+    "set for the info": ("'a', 0.0, True, False, {1, 2}", "SPD402"),
+    "four values": ("'a', 0.0, True, False", "SPD402"),
+    "six values": ("'a', 0.0, True, False, {}, 1", "SPD402"),
+    "a list": ("['a', 0.0, True, False, {}]", "SPD402"),
+    "a tuple of its own": ("Five(('a', 1.0, True, False, {}))", "SPD402"),
+    "a text of its own": ("Word('a'), 1.0, True, False, {}", "SPD402"),
+    "nothing": ("None", "SPD402"),
+}
+
+
+@pytest.mark.parametrize(("value", "code"), UNFIT.values(), ids=UNFIT.keys())
+def test_hostile_value_is_a_fault_and_pays_nothing(
+    bare: SandboxPool, write: Callable[..., str], value: str, code: str
+) -> None:
+    head = "class Five(tuple):\n    pass\n\nclass Word(str):\n    pass\n"
+    with bare.open(write(head=head, step=f"return {value}")) as session:
+        session.reset([1])
+        (result,) = session.step(["x"])
+    assert result.truncated and result.reward == 0.0 and result.observation == ""
+    assert result.info["spade"]["fault"]["code"] == code

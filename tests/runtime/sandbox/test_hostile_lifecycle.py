@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import json
 import os
@@ -19,10 +18,10 @@ from typing import Any
 
 import pytest
 
-from spade_runtime.errors import EnvFault, EnvTimeout, HostError, UsageError
+from spade_runtime.errors import EnvFault, EnvTimeout, HostError
 from spade_runtime.sandbox import orders
 from spade_runtime.sandbox.channel import RawChild
-from spade_runtime.sandbox.drive import drive, run_async
+from spade_runtime.sandbox.drive import drive
 from spade_runtime.sandbox.facilities import LAYERS
 from spade_runtime.sandbox.nursery import Nursery
 from spade_runtime.sandbox.pool import SandboxPool
@@ -41,6 +40,11 @@ def alive(pid: int) -> bool:
     except OSError:
         return False
     return state != "Z"
+
+
+def started(pid: int) -> int:
+    """When a process began, in ticks of the kernel's clock."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19])
 
 
 def gone(pids: list[int], seconds: float = 10.0) -> bool:
@@ -166,6 +170,22 @@ def test_hostile_killed_zygote_takes_its_children_and_is_replaced(
         assert pool.stats()["restarts"] == 1
         for child in children:
             child.kill()
+
+
+def test_hostile_killed_mold_ends_its_zygote_and_is_replaced(
+    opened: Callable[..., RawChild], healthy: str, quick: Limits
+) -> None:
+    with SandboxPool(policy="off", limits=quick) as pool:
+        child = opened(pool, healthy)
+        # Children are made beside the mold, which is the zygote's oldest.
+        zygote = int(Path(f"/proc/{child.pid}/stat").read_text().split()[3])
+        mold = min(descendants(zygote), key=started)
+        os.kill(mold, signal.SIGKILL)
+        assert gone([mold, zygote, child.pid])
+        with opened(pool, healthy) as other:
+            assert isinstance(other.step([0], ["go"])[0], RawStep)
+        assert pool.stats()["restarts"] == 1
+        child.kill()
 
 
 @pytest.mark.parametrize("ending", ["SIGKILL", "SIGTERM", "exit"])
@@ -319,76 +339,6 @@ def test_hostile_faults_among_many_driven_at_once(
     assert [isinstance(one, EnvFault) for one in again] == [False, True] + [False] * 4
     for child in children:
         child.kill()
-
-
-def test_hostile_hang_leaves_the_event_loop_free(
-    bare: SandboxPool, opened: Callable[..., RawChild], write: Callable[..., str], quick: Limits
-) -> None:
-    source = write(step=f"{ENDLESS}\nsaid = action")
-    children = [opened(bare, source) for _ in range(6)]
-
-    async def scene() -> tuple[list[Any], int]:
-        beats = 0
-
-        async def beat() -> None:
-            nonlocal beats
-            while True:
-                beats += 1
-                await asyncio.sleep(0.01)
-
-        heart = asyncio.ensure_future(beat())
-        actions = ["a", "hang", "b", "hang", "c", "x" * 200_000]
-        found = await asyncio.gather(
-            *(
-                run_async(child, orders.step(quick, [0], [action]))
-                for child, action in zip(children, actions, strict=True)
-            ),
-            return_exceptions=True,
-        )
-        heart.cancel()
-        return found, beats
-
-    found, beats = asyncio.run(scene())
-    assert isinstance(found[1], EnvTimeout) and isinstance(found[3], EnvTimeout)
-    assert [found[place][0].observation for place in (0, 2, 4)] == ["a", "b", "c"]
-    assert found[5][0].code == "SPD804"
-    assert beats > 10
-    for child in children:
-        child.kill()
-
-
-def test_hostile_hang_does_not_hold_up_a_call_from_its_own_event_loop(
-    opened: Callable[..., RawChild], write: Callable[..., str], healthy: str, quick: Limits
-) -> None:
-    # The only worker's place is held by a request that this very thread would have to go on with.
-    with SandboxPool(policy="off", limits=quick, workers=1) as pool:
-        hanging, other = opened(pool, write(step=ENDLESS)), opened(pool, healthy)
-
-        async def scene() -> None:
-            task = asyncio.ensure_future(run_async(hanging, orders.step(quick, [0], ["hang"])))
-            await asyncio.sleep(0)
-            assert isinstance(other.step([0], ["go"])[0], RawStep)
-            with pytest.raises(UsageError, match="wait for itself"):
-                hanging.step([0], ["x"])
-            with pytest.raises(EnvTimeout):
-                await task
-
-        asyncio.run(scene())
-
-
-def test_hostile_cancelled_request_ends_its_child(
-    bare: SandboxPool, opened: Callable[..., RawChild], write: Callable[..., str], quick: Limits
-) -> None:
-    child = opened(bare, write(step=ENDLESS))
-
-    async def scene() -> None:
-        with pytest.raises(TimeoutError):
-            await asyncio.wait_for(run_async(child, orders.step(quick, [0], ["hang"])), 0.05)
-
-    asyncio.run(scene())
-    assert gone([child.pid])
-    with pytest.raises(HostError, match="interrupted"):
-        child.step([0], ["x"])
 
 
 def test_hostile_pool_closes_over_live_children(

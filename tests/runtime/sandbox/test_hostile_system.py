@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -109,11 +110,28 @@ def test_hostile_int80_ends_the_process(
     bare: SandboxPool, opened: Callable[..., RawChild], write: Callable[..., str]
 ) -> None:
     # The two bytes stand somewhere in the code of libc or Python; calling their address runs them.
+    head = (
+        NATIVE
+        + """
+def code_around(address):
+    base = address & ~4095
+    while ctypes.string_at(base, 4) != bytes([127]) + b"ELF":
+        base -= 4096
+    word = lambda place, size: int.from_bytes(ctypes.string_at(place, size), "little")
+    step = word(base + 54, 2)
+    for entry in range(base + word(base + 32, 8), base + 4096, step)[:word(base + 56, 2)]:
+        if word(entry, 4) == 1 and word(entry + 4, 4) & 1:
+            start = base + word(entry + 16, 8)
+            return start, ctypes.string_at(start, word(entry + 40, 8))
+"""
+    )
     step = """
     if action == "look":
-        for name in ("PyEval_EvalCode", "Py_CompileString", "PyObject_Repr", "PyList_Sort"):
-            start = ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value
-            place = ctypes.string_at(start, 250000).find(bytes([0xCD, 0x80]))
+        for library, name in ((libc, "qsort"), (ctypes.pythonapi, "PyEval_EvalCode")):
+            start, code = code_around(
+                ctypes.cast(getattr(library, name), ctypes.c_void_p).value
+            )
+            place = code.find(bytes([0xCD, 0x80]))
             if place >= 0:
                 self.place = start + place
                 said = "found"
@@ -121,7 +139,7 @@ def test_hostile_int80_ends_the_process(
     else:
         ctypes.CFUNCTYPE(ctypes.c_int)(self.place)()
     """
-    with opened(bare, write(head=NATIVE, step=step)) as child:
+    with opened(bare, write(head=head, step=step)) as child:
         if said(child.step([0], ["look"])[0]) != "found":
             pytest.skip("this Python's code holds no int80 to jump to")
         with pytest.raises(EnvCrashed) as caught:
@@ -159,6 +177,8 @@ def test_hostile_executable_memory_is_refused(native: RawChild, code: str) -> No
         "os.open('/etc/passwd', 0)",
         "os.open('/proc/1/environ', 0)",
         "os.open('/proc/self/mem', 2)",
+        "os.open(sys.modules['spade_runtime.sandbox.child'].__file__, 0)",
+        "open(sys._getframe().f_code.co_filename)",
         "os.listdir('/')",
         "os.stat('/')",
         "os.mkdir('/x')",
@@ -179,6 +199,7 @@ def test_hostile_call_is_refused_and_the_child_serves_on(native: RawChild, code:
     (item,) = native.step([0], [code])
     assert isinstance(item, Raised), item
     assert item.exc_type in ("PermissionError", "RuntimeError", "OSError"), item
+    assert "Errno 1]" in item.message or item.exc_type == "RuntimeError", item
     assert said(native.step([0], ["40 + 2"])[0]) == "42"
 
 
@@ -311,6 +332,35 @@ def test_hostile_kill_of_everything_leaves_everybody_alive(
         assert said(child.step([0], ["x"])[0]) == "0"
         assert said(other.step([0], ["go"])[0]) == "go is 1"
         assert bare.alive
+
+
+def test_hostile_abstract_socket_is_out_of_reach_by_landlock_alone(
+    opened: Callable[..., RawChild], write: Callable[..., str]
+) -> None:
+    # No file stands for it, so neither an empty root nor permissions would keep a child from it.
+    name = f"spade-{secrets.token_hex(8)}"
+    step = """
+    handle = libc.socket(1, 1, 0)
+    address = bytes([1, 0, 0]) + action.encode()
+    ctypes.set_errno(0)
+    result = libc.connect(handle, address, len(address))
+    said = "connected" if result == 0 else errno.errorcode[ctypes.get_errno()]
+    """
+    seen = {}
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"\0{name}")
+        server.listen()
+        for layers in (frozenset[str](), frozenset({"landlock"}), frozenset({"namespaces"})):
+            with SandboxPool(level="best_effort", policy="off", layers=layers) as pool:
+                abi = pool.facilities.landlock_abi
+                with opened(pool, write(head=NATIVE, step=step)) as child:
+                    seen[layers] = said(child.step([0], [name])[0])
+                if layers == {"landlock"} and abi < 6:
+                    pytest.skip(f"Landlock ABI {abi} knows no abstract sockets; 6 does")
+    assert seen[frozenset()] == "connected"
+    assert seen[frozenset({"landlock"})] == "EPERM"
+    # The network namespace holds abstract names too.
+    assert seen[frozenset({"namespaces"})] == "ECONNREFUSED"
 
 
 def test_hostile_exit_is_never_a_success(native: RawChild) -> None:
