@@ -116,9 +116,9 @@ def read_jsonl(path: Path, problems: list[str]) -> Iterator[Row]:
 def episode_of(line: Row, mode: ReturnMode = "terminal") -> Row | None:
     """Return a line of an episodes file in the form that this package reads.
 
-    A run's own form names the environment `design` and tells the return; an episode in the form of
-    `schemas/episode.schema.json` names it `sha256`, may lack arm and return, and keeps the hint
-    apart from the first observation.
+    Runs write the form of `schemas/episode.schema.json`: the environment is `sha256`, the return
+    `episode_return`, and the hint stands apart from the first observation. Older runs named them
+    `design` and `return`; an episode that was recorded elsewhere may lack arm and return.
 
     Returns:
         The episode, or None where the line is none.

@@ -10,15 +10,13 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from spade_train.evidence.levers import rule_reach
 from spade_train.tiny.families import FAMILIES
 from spade_train.tiny.lexicon import OPS
 
 _FAMILY = {family.cls: family.name for family in FAMILIES}
 _CLASS = re.compile(r"^class (\w+)\(", re.MULTILINE)
 _OPERATION = re.compile(r"\b(" + "|".join(op.word for op in OPS) + r")\b")
-_STEPS = re.compile(r"[+-] (\d)\) % \d")
-_RANK = re.compile(r"sorted\(\w+\)\[(-?)(\d)\]")
-_END = re.compile(r"want = (?:max|min)\(")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +26,13 @@ class Rule:
     Attributes:
         family: name of its family.
         operation: the word that the agent sees.
-        reach: steps that the rule goes, or the place from the end that it picks; None for a sum,
-            which has no such grade.
+        reach: steps that the rule goes, or the place from the end that it picks; None where it
+            has no such grade, as for a sum.
     """
 
     family: str
     operation: str
-    reach: int | None
+    reach: float | None
 
 
 def rule_of(source: str) -> Rule | None:
@@ -46,12 +44,4 @@ def rule_of(source: str) -> Rule | None:
     words = _OPERATION.findall(source)
     if found is None or found[1] not in _FAMILY or not words:
         return None
-    return Rule(_FAMILY[found[1]], words[-1], _reach(source))
-
-
-def _reach(source: str) -> int | None:
-    if steps := _STEPS.search(source):
-        return int(steps[1])
-    if rank := _RANK.search(source):
-        return int(rank[2]) if rank[1] else int(rank[2]) + 1
-    return 1 if _END.search(source) else None
+    return Rule(_FAMILY[found[1]], words[-1], rule_reach(source))

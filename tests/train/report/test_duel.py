@@ -19,7 +19,7 @@ def small_world(family, word, style=0):
 class Writer:
     """Writes a run of one environment a step, whose plays are given as outcomes by seed."""
 
-    def __init__(self, path, form="run"):
+    def __init__(self, path, form="schema"):
         self.path, self.form = path, form
         self.designs = []
         (path / "episodes").mkdir()
@@ -63,12 +63,13 @@ class Writer:
 
     def own(self, sha256, name, arm, first, hint, solved, turns):
         rest = ["Next?"] * (turns - 1) + ["Over."]
-        if self.form == "run":
+        if self.form == "older":
             shown = f"{first}\n\nHint: {hint}" if arm == "hinted" else first
             own = {"design": sha256, "name": name, "arm": arm, "return": float(solved)}
             return own | {"observations": [shown, *rest]}
-        own = {"sha256": sha256, "observations": [first, *rest], "max_turns": turns}
-        return own | {"hint": hint if arm == "hinted" else None}
+        own = {"sha256": sha256, "name": name, "arm": arm, "max_turns": turns}
+        own |= {"observations": [first, *rest], "episode_return": float(solved)}
+        return own | ({"hint": hint} if arm == "hinted" else {})
 
 
 def shown(path):
@@ -80,7 +81,7 @@ FLIPS = [(False, True)] * 4
 NONE = [(False, False)] * 4
 
 
-@pytest.mark.parametrize("form", ["run", "schema"])
+@pytest.mark.parametrize("form", ["older", "schema"])
 def test_a_pair_from_mid_run_in_which_the_hint_turned_a_loss(tmp_path, form):
     run = Writer(tmp_path, form)
     for step in range(STEPS):

@@ -61,10 +61,11 @@ def test_episodes_in_the_schemas_form_are_read_too(mode):
     assert (hinted["design"], hinted["arm"]) == ("a", "hinted")
     assert hinted["return"] == {"sum": 0.75, "terminal": 0.0}[mode]
     assert episode_of(line, mode)["arm"] == "unhinted"
+    assert episode_of(line | {"episode_return": 0.1}, mode)["return"] == 0.1
     assert episode_of(line | {"fault": {"kind": "EnvTimeout"}}, mode)["return"] is None
 
 
-def test_a_runs_own_form_is_kept():
+def test_the_form_of_older_runs_is_kept():
     line = {"design": "a", "arm": "unhinted", "seed": 3, "return": None, "rewards": [1.0]}
     assert episode_of(line) == line
 

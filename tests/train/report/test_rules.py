@@ -10,6 +10,8 @@ CASES = [(family, op) for family in FAMILIES for op in family.ops]
 def test_every_variant_of_every_family_tells_its_rule(family, op):
     place = -op.amount if op.amount < 0 else op.amount + 1
     reach = {"step": abs(op.amount), "order": place, "sum": None}[op.kind]
+    if family.name == "pair":
+        reach = None
     for style in range(12):
         design = Design(family, op, "lamp", family.skills[0], 3, 5, 0, style)
         assert rule_of(source(design)) == Rule(family.name, op.word, reach)
