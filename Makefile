@@ -1,5 +1,7 @@
 # make demo: set up, run self-play on the embedded tiny policy, write the report.
 # make test: set up, run the tests.    make check: what CI runs besides the tests.
+# make evidence: every arm on three seeds (hours, resumable), compared, told in docs/evidence.
+#   SEEDS="1 2 3"  ARMS="full frozen_designer"  STEPS=20  JOBS=2  STALE=redo  RUNS=runs/other
 
 PYTHON ?= python3
 RUN ?= runs/demo
@@ -13,7 +15,7 @@ export KMP_BLOCKTIME ?= 0
 export OMP_WAIT_POLICY ?= passive
 export TOKENIZERS_PARALLELISM ?= false
 
-.PHONY: setup demo test check bench schemas format clean
+.PHONY: setup demo test check bench evidence schemas format clean
 
 setup: $(STAMP)
 
@@ -43,6 +45,11 @@ check: setup
 
 bench: setup
 	$(BIN)/python -m benchmarks
+
+evidence: setup
+	$(BIN)/python -m spade_train.evidence --seeds "$(or $(SEEDS),1 2 3)" --arms "$(ARMS)" \
+	  --steps "$(STEPS)" --jobs "$(or $(JOBS),1)" --stale "$(or $(STALE),refuse)" \
+	  --runs "$(or $(RUNS),runs/evidence)" $(SET)
 
 schemas: setup
 	$(BIN)/python -m spade_train.schema_files --write

@@ -64,14 +64,12 @@ class Planned:
     Attributes:
         arm: its arm's name.
         seed: of the run.
-        words: what `spade train` is told.
-        config: what they resolve to.
+        config: of the run, resolved.
         root: folder of all runs.
     """
 
     arm: str
     seed: int
-    words: tuple[str, ...]
     config: RunConfig
     root: Path
 
@@ -128,7 +126,7 @@ def plan(
             own += [f"heldout_every={-(-length // MEASUREMENTS)}"]
             own += [f"run_dir={root / arm.name / f'seed-{seed}'}"]
             config = resolve(PRESET, overrides=own)
-            found.append(Planned(arm.name, seed, tuple(own), config, root))
+            found.append(Planned(arm.name, seed, config, root))
     return found
 
 

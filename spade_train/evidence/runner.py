@@ -18,8 +18,8 @@ from pathlib import Path
 from spade_runtime.errors import SpadeError
 from spade_train.errors import RunLocked
 from spade_train.evidence.arms import Planned
-from spade_train.evidence.stamps import Attempt, Stamp, State, code_hash
-from spade_train.run_folder import RunFolder
+from spade_train.evidence.stamps import Attempt, Stamp, State, changes, code_hash, stamp_of
+from spade_train.run_folder import RunFolder, writing
 from spade_train.running import STOPPED
 
 # First of all the kernel is asked for a SIGINT when the runner dies (PR_SET_PDEATHSIG is 1): a run
@@ -103,7 +103,16 @@ def run_all(
 
 
 def _start(planned: Planned, state: State, now: Stamp, tell: Tell) -> _Job:
-    """Begin a run or go on with it; what was begun under other conditions is deleted first."""
+    """Begin a run or go on with it; what was begun under other conditions is deleted first.
+
+    Raises:
+        SpadeError: what runs are made with has changed since the runner began.
+    """
+    if changed := changes(stamp_of(planned.config), now):
+        raise SpadeError(
+            f"the {' and the '.join(changed)} changed while the runs were under way; give the same "
+            f"command again: it says which runs can't stand beside the others"
+        )
     if state == "stale":
         shutil.rmtree(planned.folder)
         planned.stamp.unlink(missing_ok=True)
@@ -116,7 +125,7 @@ def _start(planned: Planned, state: State, now: Stamp, tell: Tell) -> _Job:
         # The folder may have been moved since; the run goes on where it lies now.
         words = ["resume", str(planned.folder)]
     else:
-        words = ["train", "--preset", str(planned.config.preset), *planned.words]
+        words = ["train", "--config", str(_written(planned))]
     stamp = (Stamp.read(planned.stamp) if resumes else None) or now
     stamp.write(planned.stamp)
     tell(f"{planned.name}: {'goes on' if resumes else 'begins'}")
@@ -128,6 +137,15 @@ def _start(planned: Planned, state: State, now: Stamp, tell: Tell) -> _Job:
             stderr=log,
         )
     return _Job(planned, stamp, process, time.monotonic())
+
+
+def _written(planned: Planned) -> Path:
+    """Write a run's whole configuration: a preset that changes meanwhile changes no run."""
+    path = planned.folder.with_suffix(".yaml")
+    with writing(path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(planned.config.to_yaml(), encoding="utf-8")
+    return path
 
 
 def _wait_for_leave(folder: Path, tell: Tell) -> None:

@@ -8,8 +8,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
-from spade_runtime.errors import UsageError
-from spade_train.config import RunConfig
+from spade_runtime.errors import ConfigError, UsageError
+from spade_train.config import RunConfig, load
 from spade_train.evidence.arms import Planned
 from spade_train.heldout import heldout_environments
 from spade_train.report.records import read_jsonl
@@ -128,10 +128,26 @@ def state_of(planned: Planned, now: Stamp) -> tuple[State, str]:
     then = Stamp.read(planned.stamp)
     if then is None:
         return "stale", f"{planned.stamp.name} beside it can't be read"
-    changed = [word for name, word in COMPARED.items() if getattr(then, name) != getattr(now, name)]
+    changed = changes(then, now)
+    if not changed and _config_of(planned.folder) not in (now.config, None):
+        changed = [COMPARED["config"]]
     if changed:
         return "stale", f"made with other {' and other '.join(changed)}"
     return ("finished" if finished(planned.folder) else "unfinished"), ""
+
+
+def changes(then: Stamp, now: Stamp) -> list[str]:
+    """Return in words what differs between the things that two runs are made with."""
+    return [word for name, word in COMPARED.items() if getattr(then, name) != getattr(now, name)]
+
+
+def _config_of(folder: Path) -> str | None:
+    """Return the hash of what a run wrote down as its configuration, None before it has."""
+    path = folder / "config.yaml"
+    try:
+        return config_hash(load(path)) if path.is_file() else None
+    except ConfigError:
+        return ""  # it has keys that are no longer known
 
 
 def finished(folder: Path) -> bool:

@@ -16,7 +16,6 @@ from spade_train.seeds import derive
 
 # Pairs grow with the square of it, and so does the time.
 MOST = 128
-DRAWS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +36,7 @@ class Variety:
 
 
 def variety(
-    runs: Sequence[RunFacts], embedder: Embedder, *, most: int = MOST, draws: int = DRAWS
+    runs: Sequence[RunFacts], embedder: Embedder, *, most: int = MOST, draws: int = 5
 ) -> Mapping[tuple[str, int], Variety]:
     """Measure every run at the same number of designs, in one common space.
 

@@ -157,6 +157,7 @@ def small_words(model_folder, heldout_folder, designer_url):
         f"model={model_folder}",
         f"heldout={heldout_folder}",
         f"designer_url={designer_url}",
+        "setting=games",
         "ablation=external_designer",
         "designer_model=m",
         "invalid_reward=none",

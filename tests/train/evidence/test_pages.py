@@ -65,7 +65,11 @@ def test_the_page_says_what_the_runs_say(runs, tmp_path):
     for name in re.findall(r"\]\((\S+\.svg)\)", text):
         assert (tmp_path / name).is_file()
     row = next(line for line in text.splitlines() if line.startswith("| held-out win rate"))
-    assert row.count("+0.30") == 1 and row.count(": met") == 3 and row.endswith("| met |")
+    assert (
+        "| +0.30 (+0.30 to +0.30): met |" in row
+        and row.count(": met") == 3
+        and row.endswith("| met |")
+    )
 
 
 def test_what_fails_on_one_seed_is_not_met(runs, tmp_path):

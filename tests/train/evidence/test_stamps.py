@@ -66,8 +66,6 @@ def test_a_plan_goes_seed_by_seed_and_measures_on_the_way(tmp_path):
     ]
     assert {one.config.heldout_every for one in planned} == {3}
     assert planned[0].folder == tmp_path / "full" / "seed-5"
-    # What the run is told resolves to what the plan says.
-    assert resolve("tiny", overrides=planned[1].words) == planned[1].config
 
 
 @pytest.mark.parametrize(
@@ -89,6 +87,13 @@ def test_where_a_run_lies_does_not_count_and_what_it_does_counts():
     same = [build({**values, "run_dir": place}) for place in ("a", "b")]
     assert config_hash(same[0]) == config_hash(same[1])
     assert config_hash(build({**values, "seed": 9})) != config_hash(same[0])
+
+
+def test_a_whole_configuration_in_a_file_is_the_same_run(tmp_path):
+    for one in plan(tmp_path, seeds=[1], steps=20):
+        file = tmp_path / f"{one.arm}.yaml"
+        file.write_text(one.config.to_yaml(), encoding="utf-8")
+        assert resolve(file=file) == one.config
 
 
 def test_weights_are_what_runs_and_not_what_is_told_of_them(model):
@@ -133,9 +138,23 @@ def test_a_run_of_other_making_is_stale_and_refused(planned, model, tmp_path):
     (model / "model.safetensors").write_bytes(b"other weights")
     state, why = state_of(planned, stamp_of(planned.config))
     assert (state, why) == ("stale", "made with other weights")
-    with pytest.raises(UsageError, match=r"1 of the runs .* full seed 3: made with .* STALE=redo"):
+    with pytest.raises(UsageError, match=r"1 of the runs .*full seed 3: made with .*STALE=redo"):
         refuse_stale({planned.name: (state, why)}, tmp_path)
     refuse_stale({planned.name: ("finished", "")}, tmp_path)
+
+
+def test_what_a_run_wrote_down_counts_beside_its_stamp(planned):
+    now = stamp_of(planned.config)
+    now.write(planned.stamp)
+    planned.folder.mkdir(parents=True)
+    written = planned.folder / "config.yaml"
+    written.write_text(planned.config.to_yaml(), encoding="utf-8")
+    assert state_of(planned, now) == ("unfinished", "")
+    other = planned.config.model_copy(update={"learning_rate": 0.5})
+    written.write_text(other.to_yaml(), encoding="utf-8")
+    assert state_of(planned, now) == ("stale", "made with other settings")
+    written.write_text("no_longer_a_key: 1\n", encoding="utf-8")
+    assert state_of(planned, now)[0] == "stale"
 
 
 def test_a_folder_without_a_readable_stamp_is_stale(planned):
