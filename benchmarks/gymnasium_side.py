@@ -5,7 +5,8 @@ class are stepped in turn with the peers, in short windows, so that a busy machi
 them; each figure is the median of its windows, with the best (of a vector the quickest single
 step) beside it. Where others compute too, a vector of 64 processes gets more of the machine than
 one of two: the quickest step, and the processor time of a step, of the parent and all its
-children, say what it costs whoever else is there.
+children, say what it costs whoever else is there. How often a vector of ours fits into
+`AsyncVectorEnv` is told by all three.
 
 The peers run the class in their own processes without isolation; ours runs it in the sandbox, and
 tells of each step its turn, whether it solved the task, its fault and the action that was read
@@ -14,7 +15,10 @@ from the message. A peer is measured without any of it, and once more with the s
 
 from __future__ import annotations
 
+import argparse
+import contextlib
 import gc
+import io
 import os
 import random
 import statistics
@@ -29,6 +33,8 @@ from gymnasium.envs.registration import registry
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
 import spade_envs
+from spade_envs.commands.list import command as list_command
+from spade_envs.commands.pool import command as pool_command
 from spade_envs.manifest import sealed, source_hash
 from spade_envs.pool import Pool
 from spade_envs.pool_index import insert
@@ -56,6 +62,7 @@ class WalkEnv(TextEnv):
             self.place % 100 == 99, {}
 '''
 SIZES = (1, 8, 64, 256)
+PEER = "AsyncVectorEnv (no isolation)"
 ASYNC_MAX = 64
 """Processes of `AsyncVectorEnv` in a quick run."""
 
@@ -137,6 +144,8 @@ def registering(count: int, times: int) -> dict[str, Any]:
         found["register_pool"] = timed(lambda: spade_envs.register_pool(folder), times)
         found["make(id) among them"] = timed(lambda: gymnasium.make("spade/RollingDie-v0"), 20)
         found["registered()"] = timed(spade_envs.registered, times)
+        for line in ("pool ls", "pool ls --json", "list", "list --json"):
+            found[f"spade {line}"] = timed(said(line, folder), times)
     registry.clear()
     registry.update(kept)
 
@@ -148,6 +157,22 @@ def registering(count: int, times: int) -> dict[str, Any]:
 
     found["gymnasium.register, a tenth"] = timed(one_by_one, 3)
     return found
+
+
+def said(line: str, folder: str) -> Callable[[], None]:
+    """A command about a pool, run in this process: what it takes when Python has started."""
+    name, *words = line.split()
+    command = {"list": list_command, "pool": pool_command}[name]
+    parser = argparse.ArgumentParser()
+    command.configure(parser)
+    where = ["--pool", folder] if name == "list" else [folder]
+    arguments = parser.parse_args([*words, *where])
+
+    def run() -> None:
+        with contextlib.redirect_stdout(io.StringIO()):
+            command.run(arguments)
+
+    return run
 
 
 def containing(times: int) -> dict[str, Any]:
@@ -174,7 +199,7 @@ def vectors(size: int, windows: int, seconds: float, quick: bool) -> dict[str, d
     if size > 32:
         made["SpadeVectorEnv, one child"] = SpadeVectorEnv(size, source=SOURCE, per_child=size)
     if size <= ASYNC_MAX or not quick:
-        made["AsyncVectorEnv (no isolation)"] = AsyncVectorEnv([Walk] * size, shared_memory=False)
+        made[PEER] = AsyncVectorEnv([Walk] * size, shared_memory=False)
         made["AsyncVectorEnv, the same infos"] = AsyncVectorEnv(
             [ToldWalk] * size, shared_memory=False
         )
@@ -204,8 +229,29 @@ def vectors(size: int, windows: int, seconds: float, quick: bool) -> dict[str, d
             "median": statistics.median(seen),
             "best": size / quickest[name],
             "processor_seconds": statistics.median(costs[name]),
+            "processor_seconds_best": min(costs[name]),
         }
         for name, seen in rates.items()
+    }
+
+
+def compared(group: dict[str, dict[str, float]]) -> dict[str, dict[str, float]]:
+    """How many times the peer's speed a vector of ours has, and how often its processor time fits.
+
+    The peer tells nothing of what ours tells in its infos.
+    """
+    peer = group.get(PEER)
+    if peer is None:
+        return {}
+    return {
+        name: {
+            "median": found["median"] / peer["median"],
+            "best": found["best"] / peer["best"],
+            "processor_time": peer["processor_seconds"] / found["processor_seconds"],
+            "processor_time_best": peer["processor_seconds_best"] / found["processor_seconds_best"],
+        }
+        for name, found in group.items()
+        if name.startswith("SpadeVectorEnv")
     }
 
 
@@ -226,6 +272,9 @@ def measure(quick: bool) -> dict[str, Any]:
     report["contains, 32,768 characters"] = containing(times)
     report["vector, steps/s"] = {
         str(size): vectors(size, windows, seconds, quick) for size in SIZES
+    }
+    report["times AsyncVectorEnv"] = {
+        size: compared(group) for size, group in report["vector, steps/s"].items()
     }
     close_shared_pools()
     return report
@@ -250,6 +299,9 @@ def table(report: dict[str, Any]) -> str:
             cost = found["processor_seconds"] * 1e6
             steps = row(f"{size:>4} environments: {name} (steps/s)", found, 1, 0)
             lines.append(f"{steps} {cost:9.2f} us of processor time a step")
+        for name, times in report["times AsyncVectorEnv"][size].items():
+            found = row(f"{size:>4} environments: {name}, times AsyncVectorEnv", times, 1, 1)
+            lines.append(f"{found} {times['processor_time']:9.1f} times in processor time")
     return "\n".join(lines)
 
 

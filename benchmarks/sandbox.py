@@ -112,6 +112,39 @@ def warm(pool: SandboxPool, times: int, policy: str) -> dict[str, dict[str, floa
     }
 
 
+def stages(pool: SandboxPool, times: int) -> dict[str, dict[str, float]]:
+    """Processor time of a child and pages that it copied, for each request until its first step."""
+    seen: dict[str, list[tuple[float, int]]] = {}
+    for _ in range(times):
+        time.sleep(0.01)
+        child = pool.open_raw(SOURCE)
+        requests: dict[str, Callable[[], object]] = {
+            "inspect": child.inspect,
+            "load": child.load,
+            "reset": lambda child=child: child.reset([0], [1]),  # type: ignore[misc]
+            "first step": lambda child=child: child.step([0], ["go"]),  # type: ignore[misc]
+            "second step": lambda child=child: child.step([0], ["go"]),  # type: ignore[misc]
+        }
+        for name, request in requests.items():
+            cpu, pages = child.cpu_seconds, _faults(child.pid)
+            request()
+            seen.setdefault(name, []).append((child.cpu_seconds - cpu, _faults(child.pid) - pages))
+        child.kill()
+    return {
+        name: {
+            "median": statistics.median(cpu for cpu, _ in found),
+            "best": min(cpu for cpu, _ in found),
+            "pages": statistics.median(pages for _, pages in found),
+        }
+        for name, found in seen.items()
+    }
+
+
+def _faults(pid: int) -> int:
+    """Minor page faults of a process: pages that it copied, or had made."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[7])
+
+
 def spawn(pool: SandboxPool, times: int) -> dict[str, float]:
     """Fork, lockdown and greeting, with nothing made ready beforehand."""
     nursery = pool._nursery(())
@@ -210,6 +243,7 @@ def measure(quick: bool) -> dict[str, Any]:
         report["spawn"] = spawn(pool, several)
         for policy in ("on", "off"):
             report[f"warm, policy {policy}"] = warm(pool, several, policy)
+        report["processor time until the first step"] = stages(pool, several)
         report["idle child PSS MiB"] = idle_mib(pool)
         report["step"] = groups(pool, lots)
         report["steps/s, 256 over 16 classes"] = many(pool, 16, 16, lots // 10)
@@ -232,6 +266,9 @@ def table(report: dict[str, Any]) -> str:
         lines.append(f"{name:<44}{both(found['acquire'], 1e3)}")
         name = f"... load, reset, first step, policy {policy} (ms)"
         lines.append(f"{name:<44}{both(found['whole'], 1e3)}")
+    for name, found in report["processor time until the first step"].items():
+        text = f"... {name}: the child's processor time (ms)"
+        lines.append(f"{text:<44}{both(found, 1e3)} {found['pages']:6.0f} pages")
     for count, found in report["step"].items():
         peer = report["AsyncVectorEnv"].get(count)
         lines.append(f"{f'step, {count} instances of a child (us each)':<44}{both(found, 1e6)}")

@@ -18,8 +18,8 @@ ALONE_SECONDS = 500e-6
 """One child that is waited for loses nothing by being near; longer, and others could move in."""
 WATCH_MS = 1
 """A child that is near and silent for so long is let go."""
-_APART_ROUNDS = 64
-"""So many requests stay away from a processor that was found to be busy."""
+_APART_FIRST, _APART_MOST = 2, 64
+"""So many requests stay away from a processor that was found busy, twice as many each time."""
 
 _libc = ctypes.CDLL(None)
 
@@ -31,13 +31,14 @@ class Placement:
         pid: the child.
     """
 
-    __slots__ = ("_apart", "_bound", "_everywhere", "_pid")
+    __slots__ = ("_apart", "_bound", "_everywhere", "_next_apart", "_pid")
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
         self._bound = -1
         self._everywhere: set[int] = set()
         self._apart = 0
+        self._next_apart = _APART_FIRST
 
     def near(self) -> bool:
         """Bind the child to the processor of the calling thread; says whether it is bound now."""
@@ -45,6 +46,9 @@ class Placement:
             self._apart -= 1
             self.free()
             return False
+        if self._bound >= 0:
+            # Nobody let it go since: the last time was quick enough.
+            self._next_apart = _APART_FIRST
         here: int = _libc.sched_getcpu()
         if here != self._bound:
             try:
@@ -67,5 +71,6 @@ class Placement:
 
     def crowded(self) -> None:
         """Let the child go that was too slow where it is, and keep it away for a while."""
-        self._apart = _APART_ROUNDS
+        self._apart = self._next_apart
+        self._next_apart = min(2 * self._next_apart, _APART_MOST)
         self.free()
