@@ -54,10 +54,12 @@ def json_rows(heads: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     {"way":"up","steps":20}
     ]
     """
-    # Python's own encoder takes a third of a second for ten thousand rows.
-    encode = msgspec.json.Encoder().encode
-    lines = [encode(dict(zip(heads, row, strict=True))) for row in rows]
-    return "[\n" + b",\n".join(lines).decode() + "\n]" if lines else "[]"
+    # Python's own encoder takes a third of a second for ten thousand rows, and dictionaries for
+    # this one take longer than the encoding.
+    kind = msgspec.defstruct("Row", [(head, Any) for head in heads], gc=False)
+    lines = msgspec.json.Encoder().encode_lines([kind(*row) for row in rows])
+    # A line's end inside of a text is escaped.
+    return "[\n" + lines[:-1].replace(b"\n", b",\n").decode() + "\n]" if lines else "[]"
 
 
 def _turned(rows: Sequence[Sequence[object]]) -> list[list[str]]:

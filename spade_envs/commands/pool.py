@@ -95,7 +95,7 @@ def _query(arguments: argparse.Namespace) -> Query:
 def _ls(arguments: argparse.Namespace) -> int:
     pool, query = Pool(arguments.pool), _query(arguments)
     if arguments.json:
-        print(json_rows(Entry._fields, pool.index.columns(query, *Entry._fields)))
+        print(json_rows(Entry._fields, pool.index.streamed(query, *Entry._fields)))
         return 0
     found = pool.index.columns(
         query, "id", "skill", "max_turns", "plays", "win_rate", "regret", "title"
