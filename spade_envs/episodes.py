@@ -246,7 +246,8 @@ def write_episodes(path: Path, episodes: Iterable[Episode], *, append: bool = Fa
                 count += 1
     except OSError as error:
         raise SpadeError(
-            f"can't write episodes to {path}: {error.strerror}; {count} are in it"
+            f"can't write episodes to {path}: {error.strerror}; written before that: {count}. "
+            f"Make room or give permission"
         ) from error
     return count
 

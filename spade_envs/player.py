@@ -68,7 +68,7 @@ class Player:
         start = self.session.reset([seed], slots=[0], max_turns=limit)[0]
         name = "person" if agent is None else agent.name
         record = Recording(spec, seed, start, max_turns=limit, hint=hint, policy=name)
-        self._head(seed, limit)
+        self._head(seed, limit, helps=agent is None)
         first = start.observation if agent is None else with_hint(start.observation, hint)
         self._observe(first, 0, limit)
         plan = self._plan(agent) if record.fault is None else []
@@ -142,12 +142,12 @@ class Player:
         else:
             self._note(HELP if line == ":help" else f"There is no command {line}.\n{HELP}")
 
-    def _head(self, seed: int, limit: int) -> None:
+    def _head(self, seed: int, limit: int, *, helps: bool) -> None:
         spec = self.session.spec
         self.console.print(Text(visible(spec.title), style="bold"))
         kind = "tool use" if spec.kind == "tool_use" else "game"
         facts = f"{spec.id}  {kind}, {spec.skill}, {turns_text(limit)}, seed {seed}"
-        self._note(facts + "  (:help for help)")
+        self._note(facts + ("  (:help for help)" if helps else ""))
         if self.session.tools:
             self._tools()
 

@@ -34,13 +34,17 @@ def wilson(successes: int, count: int) -> Interval:
 
     >>> [round(x, 3) for x in wilson(8, 10)]
     [0.8, 0.49, 0.943]
+    >>> wilson(0, 3).low, wilson(3, 3).high
+    (0.0, 1.0)
     """
     if count < 1:
         raise ValueError("no episodes to take a share of")
     share, square = successes / count, _Z * _Z / count
     middle = (share + square / 2) / (1 + square)
     spread = _Z * math.sqrt(share * (1 - share) / count + square / (4 * count)) / (1 + square)
-    return Interval(share, max(0.0, middle - spread), min(1.0, middle + spread))
+    # Rounding must not move an end past the share itself.
+    low, high = max(0.0, middle - spread), min(1.0, middle + spread)
+    return Interval(share, min(share, low), max(share, high))
 
 
 def mean(values: Sequence[float]) -> Interval:

@@ -29,7 +29,7 @@ from spade_envs.episodes import Episode, drop_cut_line, read_episodes, write_epi
 from spade_envs.results import Interval, Summary, summarise
 from spade_envs.rolling import episode_seeds, roll
 from spade_runtime.cli import Command, add_isolation
-from spade_runtime.errors import UsageError
+from spade_runtime.errors import SpadeError, UsageError
 from spade_runtime.sandbox import SandboxPool
 
 
@@ -100,15 +100,25 @@ def _run(arguments: argparse.Namespace) -> int:
                 episodes = _one(arguments, one, agent, pool, progress, path, done)
                 rows.append((episodes[0].id or one.path.stem, summarise(episodes)))
     except KeyboardInterrupt:
-        name = f"spade run ... --to {path} --resume"
-        print(f"stopped; finished episodes are kept. Go on with: {name}", file=sys.stderr)
+        print(f"stopped{_kept(path)}", file=sys.stderr)
         return 130
+    except SpadeError:
+        if kept := _kept(path):
+            print(f"spade: stopped{kept}", file=sys.stderr)
+        raise
     if arguments.json:
         print(json.dumps({"episodes": str(path), "results": [_plain(*row) for row in rows]}))
     else:
         print(_table(rows))
         print(f"episodes: {path}")
     return 0
+
+
+def _kept(path: Path) -> str:
+    """How to go on with what a run that ended early had written."""
+    if not path.exists():
+        return ""
+    return f"; finished episodes are kept. Go on with: spade run ... --to {path} --resume"
 
 
 def _found(arguments: argparse.Namespace) -> list[Found]:

@@ -197,6 +197,9 @@ def test_intervals_are_those_of_the_textbook() -> None:
     assert wilson(0, 16).high == pytest.approx(0.19361, abs=1e-5)
     assert wilson(16, 16).low == pytest.approx(1 - 0.19361, abs=1e-5)
     assert wilson(5, 10).low == pytest.approx(0.23659, abs=1e-5)
+    for count in range(1, 80):
+        for won in range(count + 1):
+            assert 0 <= wilson(won, count).low <= won / count <= wilson(won, count).high <= 1
     estimate = mean([0.0, 1.0, 1.0, 0.0])
     assert estimate.value == 0.5
     assert estimate.high - 0.5 == pytest.approx(1.959964 * (1 / 3) ** 0.5 / 2, abs=1e-6)

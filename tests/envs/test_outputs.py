@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
+import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -81,6 +85,38 @@ def test_a_run_that_gets_no_answer_leaves_nothing(
     chat_server.answer = lambda _: (400, "no")
     code, _, err = spade("run", "StampDrawer", "--model", chat_server.url, "--to", "far/e.jsonl")
     assert code == 2 and "HTTP 400: no" in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_that_loses_its_server_keeps_what_was_finished_and_says_how_to_go_on(
+    spade: Spade, tmp_path: Path, chat_server: Any, chat_body: Any
+) -> None:
+    chat_server.script = [(200, {}, chat_body("1"))] * 2 + [(400, {}, "out of credit")]
+    words = ["run", "StampDrawer", "--model", chat_server.url, "--to", "e.jsonl"]
+    words += ["--episodes", "4", "--instances", "2"]
+    code, _, err = spade(*words)
+    assert code == 2 and "HTTP 400: out of credit" in err
+    assert "finished episodes are kept. Go on with: spade run ... --to e.jsonl --resume" in err
+    assert len((tmp_path / "e.jsonl").read_text().splitlines()) == 2
+    assert spade(*words, "--resume")[0] == 0
+    assert len((tmp_path / "e.jsonl").read_text().splitlines()) == 4
+
+
+def test_a_stop_while_a_server_is_silent_is_quick_and_leaves_nothing(tmp_path: Path) -> None:
+    with socket.socket() as silent:
+        silent.bind(("127.0.0.1", 0))
+        silent.listen()
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+        program = "from spade_runtime.cli import main; raise SystemExit(main())"
+        words = ["run", "StampDrawer", "--model", url, "--model-name", "m", "--to", "far/e.jsonl"]
+        command = [sys.executable, "-c", program, *words, "--timeout", "3600"]
+        with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as running:
+            connection, _ = silent.accept()
+            running.send_signal(signal.SIGTERM)
+            _, err = running.communicate()
+        connection.close()
+    assert running.returncode == 130
+    assert err == "spade: made the folder far\nstopped\n"
     assert list(tmp_path.iterdir()) == []
 
 
