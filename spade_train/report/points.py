@@ -222,6 +222,8 @@ def _moves(rows: Sequence[Row], place: int) -> str:
         for way, verb in (("up", "rose"), ("down", "fell"))
         if way in went
     ]
+    if not said and set(went) == {"unknown"}:
+        return "there is too little to tell"
     return " and ".join(said) if said else "none of them changed measurably"
 
 
@@ -245,7 +247,7 @@ def judged(first: Estimate, last: Estimate, *, points: bool = True) -> str:
     unit = " points" if points else ""
     way = direction(first, last)
     if way == "level":
-        span = f"{_plus(low, digits)} to {_plus(high, digits)}{unit}"
+        span = f"{plus(low, digits)} to {plus(high, digits)}{unit}"
         return f"no measurable change (95{NARROW}% interval {span})"
     change = abs(factor * (last.mean - first.mean))
     low, high = sorted((abs(low), abs(high)))
@@ -254,14 +256,15 @@ def judged(first: Estimate, last: Estimate, *, points: bool = True) -> str:
     return f"{word} of {change:.{digits}f}{unit} (95{NARROW}% interval {span})"
 
 
-def _plus(value: float, digits: int) -> str:
+def plus(value: float, digits: int) -> str:
+    """Return a change with its sign."""
     text = f"{abs(value):.{digits}f}"
     return ("−" if value < 0 and float(text) else "+") + text
 
 
 def _signed(part: Estimate) -> str:
     error = "" if part.error is None else f" ± {part.error:.2f}"
-    return f"{_plus(part.mean, 2)}{error}"
+    return f"{plus(part.mean, 2)}{error}"
 
 
 def _when(part: Estimate, which: str) -> str:

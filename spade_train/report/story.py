@@ -6,7 +6,7 @@ from math import hypot
 from typing import Any
 
 from spade_train.report.phases import NORMAL, quarters
-from spade_train.report.points import percent
+from spade_train.report.points import percent, plus
 from spade_train.report.records import Row, rounded
 from spade_train.report.series import present
 
@@ -19,7 +19,7 @@ def headline(columns: dict[str, list[Any]]) -> Row:
         change = last - first
         spread = NORMAL * hypot(*errors) if None not in errors else None
         title = _verdict(first, last, spread)
-        detail = f"The change is {100 * change:+.0f} points"
+        detail = f"The change is {plus(100 * change, 0)} points"
         if spread is not None:
             detail += f", ± {100 * spread:.0f} (95 % interval)"
         detail += f": the same {_environments(columns)} and seeds, {_when(columns)}."

@@ -185,6 +185,12 @@ def test_a_change_inside_its_interval_is_called_none_however_it_points():
     assert "± 28" in wide["detail"]
 
 
+def test_a_fall_has_a_minus_sign_and_says_when():
+    detail = headline(held(0.6, 0.2))["detail"]
+    assert detail.startswith("The change is −40 points, ± 6")
+    assert detail.endswith("before training and at step 1.")
+
+
 def test_figures_hold_what_the_run_measured():
     labels = [figure["label"] for figure in figures(held(0.1, 0.2))]
     assert labels == ["Held-out win rate"]

@@ -103,6 +103,11 @@ def test_levers_that_stay_are_said_to_stay():
     assert text(points({}, cards), "levers").count("none of them changed measurably") == 2
 
 
+def test_three_steps_are_too_few_to_tell_levers():
+    cards = [design(step, rounds=2 + step) for step in range(3)]
+    assert text(points({}, cards), "levers").count("there is too little to tell") == 2
+
+
 def test_the_reach_of_a_rule_is_a_lever_of_the_small_world(run_folder):
     cards = build_cards(read_run(run_folder))
     names = [row["name"] for row in lever_thirds(cards)]
