@@ -74,7 +74,7 @@ def register_pool(folder: str | Path) -> list[str]:
 
     Returns:
         The ids, in order. An id that another source holds gets the hash suffix, with one warning
-        for all of them.
+        for all of them; a copy of one of the suite's environments is the suite's.
 
     Raises:
         UsageError: there is no pool, or a newer contract wrote it.
@@ -86,16 +86,19 @@ def register_pool(folder: str | Path) -> list[str]:
     made: dict[str, GymSpec] = {}
     moved: list[str] = []
     for name, sha256 in rows:
-        if name in registry and registry[name].kwargs.get("sha256") != sha256:
+        held = registry.get(name)
+        if held is not None and _suite_hash(held) == sha256:
+            made[name] = held
+            continue
+        if held is not None and held.kwargs.get("sha256") != sha256:
             name = with_suffix(name, sha256)
             moved.append(name)
         made[name] = _gym_spec(name, {"pool": root, "sha256": sha256})
     registry.update(made)
     if moved:
         shown = ", ".join(moved[:3]) + (", ..." if len(moved) > 3 else "")
-        warnings.warn(
-            f"{len(moved)} ids are held by other sources and got a suffix: {shown}", stacklevel=2
-        )
+        ids = "1 id is" if len(moved) == 1 else f"{len(moved)} ids are"
+        warnings.warn(f"{ids} held by other sources and got a suffix: {shown}", stacklevel=2)
     return list(made)
 
 
@@ -153,6 +156,16 @@ def _free_id(name: str, sha256: str, kwargs: dict[str, Any]) -> str:
     free = with_suffix(name, sha256)
     warnings.warn(f"{name} is held by another source; registered as {free}", stacklevel=3)
     return free
+
+
+def _suite_hash(held: GymSpec) -> str | None:
+    """The hash of the source behind one of the suite's registrations; None for all others."""
+    source = str(held.kwargs.get("source", ""))
+    if not source.startswith(SUITE):
+        return None
+    from spade_envs import suite
+
+    return str(suite.manifests()[source.removeprefix(SUITE)]["sha256"])
 
 
 def _same_source(held: GymSpec, sha256: str, kwargs: dict[str, Any]) -> bool:

@@ -237,6 +237,13 @@ def test_ids_that_another_source_holds_move_aside_with_one_warning(tmp_path):
     assert gymnasium.make("spade/Many1-v0").reset(seed=1)[0].startswith("99: ")
 
 
+def test_a_copy_of_the_suite_in_a_pool_is_no_other_source(tmp_path):
+    pool, spec = Pool(tmp_path / "pool", create=True), suite.specs()["StampDrawerEnv"]
+    pool.add(suite.paths()["StampDrawerEnv"].read_text(), spec)
+    assert spade_envs.register_pool(tmp_path / "pool") == [spec.id]
+    assert gymnasium.spec(spec.id).kwargs == {"source": "suite:StampDrawerEnv"}
+
+
 def test_there_is_no_pool(tmp_path):
     with pytest.raises(UsageError, match="there is nothing at"):
         spade_envs.register_pool(tmp_path / "none")
