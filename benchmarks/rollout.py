@@ -1,12 +1,15 @@
 """Rollouts of the embedded policy: time outside the policy, and plays a second beside a plain loop.
 
-    python benchmarks/rollout.py [--model DIR] [--plays 12] [--workers 1] [--json FILE] [--quick]
+    python benchmarks/rollout.py [--model DIR] [--workers 1] [--json FILE] [--quick]
 
-Three figures. `overhead` is the time of a rollout outside calls of the policy, as a share of the
-time inside them: by the wall clock, and by this process's processor time, which other load on the
-machine does not stretch. `episodes_per_second` is measured for the rollout engine and, in the same
-run, for a plain loop that plays one episode after the other. `profile`, of a pass of its own, names
-where this process's time outside the policy goes.
+The plays are those of one step of `--preset tiny`. `overhead` is the time of a rollout outside
+calls of the policy, as a share of the time inside them: by the wall clock, and by this process's
+processor time, which other load on the machine does not stretch. `parts` says where it goes: the
+main thread's parts and the policy add up to the wall clock, and the threads' work goes on beside
+them. `episodes_per_second` is measured for the rollout engine and, in the same run, for a plain
+loop that plays one episode after the other. `kept_prefixes` is how much faster the policy takes
+turns of long conversations because it keeps what it has read. `functions`, of a pass of its own,
+names the functions outside the policy that cost this process most.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ import json
 import os
 import pstats
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -30,6 +34,9 @@ class Clocked:
 
     def __init__(self, engine: Any) -> None:
         self.engine = engine
+        self.clear()
+
+    def clear(self) -> None:
         self.wall = self.processor = 0.0
         self.calls = 0
 
@@ -45,8 +52,56 @@ class Clocked:
         self.engine.forget()
 
 
-def groups_of(environments: int, plays: int) -> list[Any]:
+def timed_rollout() -> Any:
+    """The rollout engine with a clock at its seams."""
+    from spade_train.rollout import Rollout
+
+    class Timed(Rollout):
+        """Adds up where the time outside the policy goes, in seconds."""
+
+        clock: Clocked
+
+        def clear(self) -> None:
+            self.waited = self.waited_first = self.asked = self.opening = self.going_on = 0.0
+            self.lock = threading.Lock()
+
+        def _wait(self, jobs: Any) -> None:
+            first, start = not self.waited, time.perf_counter()
+            super()._wait(jobs)
+            self.waited += time.perf_counter() - start
+            if first:
+                self.waited_first = self.waited
+
+        def _answer(self, *arguments: Any) -> Any:
+            start, inside = time.perf_counter(), self.clock.wall
+            answered = super()._answer(*arguments)
+            self.asked += time.perf_counter() - start - (self.clock.wall - inside)
+            return answered
+
+        def _begin(self, *arguments: Any) -> None:
+            start = time.thread_time()
+            super()._begin(*arguments)
+            with self.lock:
+                self.opening += time.thread_time() - start
+
+        def _go_on(self, *arguments: Any) -> None:
+            start = time.thread_time()
+            super()._go_on(*arguments)
+            with self.lock:
+                self.going_on += time.thread_time() - start
+
+    return Timed
+
+
+def preset() -> Any:
+    from spade_train.presets import resolve
+
+    return resolve("tiny", overrides=["setting=games"])
+
+
+def groups_of(environments: int, plays: int, hinted: int) -> list[Any]:
     """Held-out environments of the embedded policy, without and with their hints."""
+    from spade_envs.manifest import source_hash
     from spade_train.plays import Group
     from spade_train.seeds import environment_seeds
     from spade_train.tiny.heldout import environments as heldout
@@ -55,18 +110,22 @@ def groups_of(environments: int, plays: int) -> list[Any]:
     groups = []
     for environment in chosen:
         seeds = environment_seeds(plays, "benchmark", environment.name)
-        common = (environment.name, "", environment.source, environment.kind, seeds)
-        groups += [Group(*common), Group(*common, environment.hint)]
+        source = environment.source
+        common = (environment.name, source_hash(source), source, environment.kind)
+        groups += [Group(*common, seeds), Group(*common, seeds[:hinted], environment.hint)]
     return groups
 
 
 def concurrent(sandbox: Any, policy: Any, groups: list[Any], profile: bool) -> dict[str, Any]:
     from spade_train.ledger import Ledger
-    from spade_train.rollout import Rollout
 
-    player = Rollout(sandbox, policy, settings(), Ledger())
-    player.play(groups[:4], "warm")
     clock = policy.engine = Clocked(policy.engine)
+    player = timed_rollout()(sandbox, policy, settings(), Ledger())
+    player.clock = clock
+    player.clear()
+    player.play(groups[:4], "warm")
+    player.clear()
+    clock.clear()
     profiler = cProfile.Profile()
     wall, processor = time.perf_counter(), time.process_time()
     if profile:
@@ -88,10 +147,82 @@ def concurrent(sandbox: Any, policy: Any, groups: list[Any], profile: bool) -> d
         "policy_calls": clock.calls,
         "episodes_per_second": count / wall,
         "void": sum(play.fault is not None for group in plays for play in group),
+        "parts": {
+            "main thread": {
+                "waiting for the first children": player.waited_first,
+                "waiting for children later": player.waited - player.waited_first,
+                "asking the policy": player.asked,
+                "beginning and ending": wall - clock.wall - player.waited - player.asked,
+            },
+            "threads, processor time": {
+                "opening children, first prompts": player.opening,
+                "replies, steps, checks": player.going_on,
+            },
+        },
     }
     if profile:
-        found["profile"] = hot(profiler)
+        found["functions"] = hot(profiler)
     return found
+
+
+LONG = '''class LongEnv(TextEnv):
+    """Say something, often."""
+
+    skill = "memory_recall"
+    max_turns = {turns}
+
+    def reset(self, seed=None):
+        self.rng, self.turn = random.Random(seed), 0
+        return f"Round 1. Case {{self.rng.randrange(100)}}. Say red, blue or green.", {{}}
+
+    def step(self, action):
+        self.turn += 1
+        text = f"Round {{self.turn + 1}}. Case {{self.rng.randrange(100)}}. Say red, blue or green."
+        return text, 0.0, False, self.turn >= {turns}, {{}}
+'''
+
+
+def kept_prefixes(sandbox: Any, policy: Any, plays: int, turns: int = 12) -> dict[str, Any]:
+    """Turns a second of processor time in the policy, with and without what it keeps."""
+    from dataclasses import replace
+
+    from spade_train.ledger import Ledger
+    from spade_train.plays import Group
+    from spade_train.rollout import Rollout
+
+    class Forgetful:
+        """Reads every conversation from its start at each turn."""
+
+        def __init__(self, engine: Any) -> None:
+            self.engine = engine
+
+        def generate(self, request: Any) -> Any:
+            return self.engine.generate(replace(request, names=None))
+
+        def forget(self) -> None:
+            pass
+
+    source = LONG.format(turns=turns)
+    groups = [Group(f"long-{i}", "0" * 64, source, "game", list(range(plays))) for i in range(8)]
+    engine, stops, limit = policy.engine, policy.stop_ids, policy.context_tokens
+    # Every second token ends a reply, so that what was said before is most of the work.
+    policy.stop_ids = frozenset(range(0, len(policy.tokenizer), 2))
+    policy.context_tokens = 1024
+    rates = {}
+    for name, own in (("kept", engine), ("anew", Forgetful(engine))):
+        clock = policy.engine = Clocked(own)
+        player = Rollout(
+            sandbox, policy, replace(settings(), max_turns=turns, context_tokens=1024), Ledger()
+        )
+        said = player.play(groups, "long")
+        turns_taken = sum(len(play.replies) for group in said for play in group)
+        rates[name] = turns_taken / clock.processor
+    policy.engine, policy.stop_ids, policy.context_tokens = engine, stops, limit
+    return {
+        "turns_per_processor_second": rates["kept"],
+        "without": rates["anew"],
+        "times_as_fast": rates["kept"] / rates["anew"],
+    }
 
 
 def sequential(sandbox: Any, policy: Any, groups: list[Any], episodes: int) -> dict[str, Any]:
@@ -128,8 +259,13 @@ def settings() -> Any:
     from spade_train.policies.base import Sampling
     from spade_train.rollout import RolloutSettings
 
-    sampling = Sampling(max_tokens=16)
-    return RolloutSettings("compact", sampling, max_turns=8, context_tokens=512)
+    config = preset()
+    sampling = Sampling(
+        config.temperature, config.top_p, config.top_k, max_tokens=config.agent_max_tokens
+    )
+    return RolloutSettings(
+        "compact", sampling, max_turns=config.max_turns, context_tokens=config.context_tokens
+    )
 
 
 def hot(profiler: cProfile.Profile, count: int = 12) -> list[str]:
@@ -145,23 +281,23 @@ def hot(profiler: cProfile.Profile, count: int = 12) -> list[str]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, help="default: the embedded policy")
-    parser.add_argument("--environments", type=int, default=24)
-    parser.add_argument("--plays", type=int, default=12, help="of each arm of each environment")
     parser.add_argument("--sequential", type=int, default=96, help="episodes of the plain loop")
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--quick", action="store_true", help="few plays: a smoke test")
     parser.add_argument("--json", type=Path, metavar="FILE")
     arguments = parser.parse_args()
+    config = preset()
+    environments, plays, hinted = config.environments, config.group_plays, config.hinted_plays
     if arguments.quick:
-        arguments.environments, arguments.plays, arguments.sequential = 6, 4, 8
+        environments, plays, hinted, arguments.sequential = 6, 4, 4, 8
 
     from spade_runtime.sandbox import SandboxPool
     from spade_train import tiny
     from spade_train.crew import Crew
 
     policy = tiny.load(arguments.model)
-    policy.limit_context(512)
-    groups = groups_of(arguments.environments, arguments.plays)
+    policy.limit_context(config.context_tokens)
+    groups = groups_of(environments, plays, hinted)
     with SandboxPool() as sandbox, Crew(policy.model, None, arguments.workers) as crew:
         alone = policy.engine
         policy.engine = crew
@@ -169,8 +305,8 @@ def main() -> int:
             "workers": arguments.workers,
             "concurrent": concurrent(sandbox, policy, groups, profile=False),
         }
-        profiled = concurrent(sandbox, policy, groups, profile=True)
-        found["profile"] = profiled["profile"]
+        found["functions"] = concurrent(sandbox, policy, groups, profile=True)["functions"]
+        found["kept_prefixes"] = kept_prefixes(sandbox, policy, plays)
         policy.engine = alone
         found["sequential"] = sequential(sandbox, policy, groups, arguments.sequential)
     ratio = found["concurrent"]["episodes_per_second"] / found["sequential"]["episodes_per_second"]

@@ -58,6 +58,7 @@ class Play:
         cut: a reply or the context ran into its limit.
         fault: kind, code and message of what voided it; a void play has no return.
         dialogue: its conversation.
+        checked: its samples are known to be sound.
     """
 
     group: Group
@@ -73,6 +74,7 @@ class Play:
     cut: bool = False
     fault: dict[str, Any] | None = None
     dialogue: Dialogue | None = None
+    checked: bool = False
 
     @property
     def over(self) -> bool:

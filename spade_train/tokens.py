@@ -14,6 +14,8 @@ from spade_train.errors import TokenInvariantError
 from spade_train.policies.base import Generation, Message, Policy
 
 _LOST = "\ufffd"
+# Rounding lifts the log-probability of a certain token above 0 by this much at most.
+_TINY = 1e-6
 
 
 @dataclass(slots=True)
@@ -140,26 +142,32 @@ def check_sample(sample: Conversation, policy: Policy) -> None:
         )
     if sample.kept is not None and len(sample.kept) != count:
         raise TokenInvariantError(f"{count} ids but {len(sample.kept)} kept sets")
-    for position, (bit, logprob) in enumerate(zip(sample.mask, sample.logprobs, strict=True)):
-        if (not bit and logprob != 0.0) or not logprob <= 1e-6:
+    runs = _runs(sample.mask)
+    for start, end in runs:
+        bit, logprobs = sample.mask[start], sample.logprobs[start:end]
+        sound = [_TINY >= x for x in logprobs] if bit else [x == 0.0 for x in logprobs]
+        if not all(sound):
+            place = sound.index(False)
             raise TokenInvariantError(
-                f"token {position} has mask {bit} and log-probability {logprob!r}"
+                f"token {start + place} has mask {bit} and log-probability {logprobs[place]!r}"
             )
     whole = policy.decode(sample.ids).replace(_LOST, "")
-    pieces = "".join(policy.decode(run) for run in _runs(sample)).replace(_LOST, "")
+    pieces = "".join(policy.decode(sample.ids[start:end]) for start, end in runs)
+    pieces = pieces.replace(_LOST, "")
     if whole != pieces:
         raise TokenInvariantError(
             f"the ids decode to {whole[:200]!r}, their turns to {pieces[:200]!r}"
         )
 
 
-def _runs(sample: Conversation) -> list[list[int]]:
-    """Return the stretches of equal mask."""
-    runs: list[list[int]] = []
-    before = -1
-    for token, bit in zip(sample.ids, sample.mask, strict=True):
-        if bit != before:
-            runs.append([])
-            before = bit
-        runs[-1].append(token)
+def _runs(mask: Sequence[int]) -> list[tuple[int, int]]:
+    """Return the stretches of equal mask as (start, end)."""
+    bits = bytes(mask)
+    runs: list[tuple[int, int]] = []
+    start = 0
+    while start < len(bits):
+        end = bits.find(b"\x00" if bits[start] else b"\x01", start)
+        end = len(bits) if end < 0 else end
+        runs.append((start, end))
+        start = end
     return runs
