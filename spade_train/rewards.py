@@ -31,7 +31,8 @@ def episode_return(
         rewards: the reward of each turn, in order.
         terminated: whether the environment ended the episode by itself.
         mode: `terminal` is the paper's: the last reward if the episode terminated, else 0. `sum`
-            adds the rewards up. `best` is the highest of the rewards and the credit.
+            adds the rewards up, or takes the credit where that is more (a tool environment pays
+            at its end alone). `best` is the highest of the rewards and the credit.
         credit: share of user turns completed, for tool-use environments.
 
     >>> episode_return([0.2, 0.7], True)
@@ -42,7 +43,7 @@ def episode_return(
     if mode == "terminal":
         value = rewards[-1] if terminated and rewards else 0.0
     elif mode == "sum":
-        value = sum(rewards)
+        value = sum(rewards) if credit is None else max(sum(rewards), credit)
     elif mode == "best":
         value = max([*rewards, *([] if credit is None else [credit])], default=0.0)
     else:

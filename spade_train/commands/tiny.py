@@ -9,7 +9,7 @@ from pathlib import Path
 
 from spade_runtime.cli import Command, add_isolation
 
-STEPS, EASY, DRILLS, ENVIRONMENTS = 4600, 550, 1050, 6000
+STEPS, EASY, DRILLS, ENVIRONMENTS = 4000, 550, 1150, 2400
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:

@@ -18,17 +18,26 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from spade_runtime.errors import UsageError
 from spade_train.seeds import derive, environment_seeds
-from spade_train.tiny.data import Chat, design_chat, hint_chat, random_design, shuffled_meaning
-from spade_train.tiny.families import FAMILIES, hint, source
+from spade_train.tiny.data import (
+    Chat,
+    design_chat,
+    hint_chat,
+    inkling,
+    random_design,
+    shuffled_meaning,
+    spelled_out,
+)
+from spade_train.tiny.families import FAMILIES, Design, hint, source
+from spade_train.tiny.lexicon import NEW_THEMES, THEMES
 from spade_train.tiny.model import Shape, new_model, parameters
-from spade_train.tiny.play import Session, scripted_plays
+from spade_train.tiny.play import scripted_plays
 from spade_train.tiny.tokenizer import END, PAD, build_tokenizer, shipped_templates
 
 if TYPE_CHECKING:
     from spade_train.corpus import Corpus
     from spade_train.tiny.warmstart import Recipe, Row
 
-HINTED_PLAYS, FREE_PLAYS = 8, 3
+HINTED_PLAYS, FREE_PLAYS = 16, 8
 RIGHT = 0.97
 DRILL_ROUNDS = 3
 GAMES = [family for family in FAMILIES if family.kind == "game"]
@@ -67,7 +76,8 @@ class Script:
     """Scripted play, one list of samples an environment.
 
     Attributes:
-        easy: hinted play of few rounds, all right, with the nearest rules only.
+        easy: play of few rounds, all right, with the nearest rules only; the rule is told, by a
+            hint or in place of the operation's word.
         drills: the same with all rules.
         plays: whole episodes of mixed quality.
     """
@@ -78,31 +88,53 @@ class Script:
 
 
 def scripted_chats(pool: Opener, environments: int, seed: int, progress: Progress) -> Script:
-    """Play many environments whose words mean anything, every second one as a drill."""
+    """Play many environments: of four, one easy drill, one drill, two for whole episodes."""
     script = Script([], [], [])
     for number in range(environments):
         rng = random.Random(derive("tiny-play", seed, number))
-        # Of four: one easy drill, one drill, two for whole episodes.
         stage = (script.easy, script.drills, script.plays, script.plays)[number % 4]
         drill = stage is not script.plays
-        design = shuffled_meaning(
-            random_design(rng, rng.choice(GAMES) if drill else None), rng, stage is script.easy
-        )
+        design = random_design(rng, rng.choice(GAMES) if drill else None)
+        # Where the rule is told the settings of the held-out environments occur as well: a token
+        # that was never seen at all would mislead any play. No design and no free play has them.
+        told = replace(design, theme=rng.choice(THEMES + NEW_THEMES))
+        told = shuffled_meaning(told, rng, stage is script.easy)
         if drill:
             # Several rounds: with one, the rule stands at a fixed distance from the answer, and
             # that place is learned instead of the rule.
-            design = replace(design, rounds=rng.randint(1, DRILL_ROUNDS)).within()
-        with pool.open(source(design), instances=HINTED_PLAYS) as session:
-            stage.append(_plays(session, hint(design, rng), rng, derive(seed, number), drill))
+            told = replace(told, rounds=rng.randint(1, DRILL_ROUNDS)).within()
+        right = 1.0 if drill else RIGHT
+        text: str | None = hint(told, rng)
+        form = number // 4 % 4
+        if form == 0 and (drill or number // 16 % 2):
+            # The rule itself stands where a word would. Reading it there is what makes the meaning
+            # of a word a single thing to learn, in every family at once.
+            told, text = replace(told, op=spelled_out(told.op)), None
+        elif form == 1 and stage is script.drills:
+            # The words' own meaning, so that there is a place for it in the network. What comes
+            # later leaves but an inkling of it.
+            told, text = replace(told, op=design.op, theme=design.theme).within(), None
+        chats = _plays(pool, told, HINTED_PLAYS, rng, derive(seed, number), right, text)
+        if not drill:
+            right = inkling(design.op)
+            chats += _plays(pool, design, FREE_PLAYS, rng, derive(seed, number, "free"), right)
+        stage.append(chats)
         progress("scripted play", number + 1, environments, "environments")
     return script
 
 
-def _plays(session: Session, text: str, rng: random.Random, seed: int, drill: bool) -> list[Chat]:
-    seeds = environment_seeds(HINTED_PLAYS, "tiny", seed)
-    plays = scripted_plays(session, seeds, rng, hint=text, right=1.0 if drill else RIGHT)
-    if not drill:
-        plays += scripted_plays(session, seeds, rng)[:FREE_PLAYS]
+def _plays(
+    pool: Opener,
+    design: Design,
+    count: int,
+    rng: random.Random,
+    seed: int,
+    right: float,
+    text: str | None = None,
+) -> list[Chat]:
+    seeds = environment_seeds(count, "tiny", seed)
+    with pool.open(source(design), instances=count) as session:
+        plays = scripted_plays(session, seeds, rng, hint=text, right=right)
     return [Chat("play", play.messages, play.tools) for play in plays]
 
 
@@ -113,7 +145,7 @@ def build(
     recipe: Recipe,
     *,
     shape: Shape | None = None,
-    environments: int = 3000,
+    environments: int = 2400,
     progress: Progress,
 ) -> Built:
     """Build the policy into a folder.

@@ -17,7 +17,7 @@ from spade_train.prompts import (
     hint_messages,
 )
 from spade_train.tiny.families import BY_SKILL, FAMILIES, Design, Family, hint, source
-from spade_train.tiny.lexicon import OPS, THEMES, Op
+from spade_train.tiny.lexicon import OPS, THEMES, Op, rule_text
 
 STYLE: Style = "compact"
 
@@ -71,6 +71,28 @@ def shuffled_meaning(design: Design, rng: random.Random, easy: bool = False) -> 
     rule = rng.choice(rules)
     word = rng.choice(OPS).word
     return replace(design, op=Op(word, rule.kind, rule.amount)).within()
+
+
+def inkling(op: Op) -> float:
+    """Return how often the scripted player knows what a word means without being told.
+
+    Seldom, and less often the further the rule reaches: the agent starts well below what it can
+    do, some words are nearly within its reach and others hardly.
+
+    >>> [inkling(op) for op in OPS[:5:2]]
+    [0.35, 0.25, 0.18]
+    """
+    reach = abs(op.amount) if op.kind == "step" else 1 if _is_near(op) else 2
+    return {1: 0.35, 2: 0.25, 3: 0.18}[reach]
+
+
+def spelled_out(op: Op) -> Op:
+    """Name an operation by its rule.
+
+    >>> spelled_out(Op("ebb", "step", -2)).word
+    'two steps back'
+    """
+    return replace(op, word=rule_text(op))
 
 
 def _is_near(op: Op) -> bool:

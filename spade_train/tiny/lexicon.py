@@ -66,7 +66,7 @@ THEMES = _words(
     "dinner laundry guitar bread hotel bill screw shop apple hall stock calendar queue cache "
     "account index flag ticket program desk branch tracker city backup"
 )
-# Never in the warm start: settings of the held-out environments.
+# Settings of the held-out environments: in the warm start only where play is told the rule.
 NEW_THEMES = _words("glacier bakery lantern comet loom quarry")
 
 POINTS = _words("north northeast east southeast south southwest west northwest")

@@ -18,10 +18,10 @@ class Shape:
         context: positions it is made for.
     """
 
-    layers: int = 4
-    width: int = 128
-    heads: int = 4
-    inner: int = 448
+    layers: int = 3
+    width: int = 64
+    heads: int = 2
+    inner: int = 224
     context: int = 1024
 
 

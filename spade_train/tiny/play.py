@@ -1,6 +1,6 @@
 """Scripted play of mixed quality: what the warm start shows of how the world is played.
 
-With a hint the player mostly answers right; without one it answers with any option that is shown.
+Told the rule the player mostly answers right; otherwise it answers with any option that is shown.
 So the format, valid options and the use of hints can be learned from it, while what an operation
 word means cannot. Right answers come from the environment's own `solution()`.
 """
@@ -71,7 +71,7 @@ def scripted_plays(
     rng: random.Random,
     *,
     hint: str | None = None,
-    right: float = 0.97,
+    right: float = 0.0,
     max_turns: int = 8,
 ) -> list[Play]:
     """Play one episode a seed.
@@ -80,8 +80,8 @@ def scripted_plays(
         session: an environment with as many instances as seeds.
         seeds: of the episodes.
         rng: of the player.
-        hint: the hint to show, or None for uninformed play.
-        right: with a hint, how often the player gives the right answer rather than any option.
+        hint: the hint to show, or None for play without.
+        right: how often the player gives the right answer rather than any option on show.
         max_turns: longest episode.
     """
     starts = session.reset(seeds)
@@ -109,7 +109,7 @@ class _Player:
     ) -> None:
         self.rng = rng
         self.solution = solution
-        self.right = right if hint is not None else 0.0
+        self.right = right
         self.hinted = hint is not None
         info = start.info.get("spade", {})
         self.tools = [tool.get("function", tool) for tool in info.get("tools") or ()]

@@ -51,9 +51,9 @@ class Recipe:
         seed: of data, initialisation and order.
     """
 
-    steps: int = 4600
+    steps: int = 4000
     easy_steps: int = 550
-    drill_steps: int = 1050
+    drill_steps: int = 1150
     learning_rate: float = 3e-3
     drills: int = 40
     designs: int = 12

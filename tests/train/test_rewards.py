@@ -69,6 +69,8 @@ def test_return_golden(golden):
     [
         ([0.25, 0.5], False, "sum", None, 0.75),
         ([0.6, 0.7], True, "sum", None, 1.0),
+        ([0.0, 0.0], False, "sum", 0.5, 0.5),
+        ([0.25, 0.5], False, "sum", 0.5, 0.75),
         ([-1.0, -1.0], True, "sum", None, -1.0),
         ([0.25, 0.5, 0.0], False, "best", None, 0.5),
         ([0.0, 0.0], False, "best", 2 / 3, 2 / 3),

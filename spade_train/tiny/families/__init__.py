@@ -45,8 +45,8 @@ class Family:
     body: blocks.Variants
     pool: str
     lead: str = " {clue}"
-    rounds: tuple[int, int] = (1, 4)
-    options: tuple[int, int] = (3, 8)
+    rounds: tuple[int, int] = (1, 8)
+    options: tuple[int, int] = (4, 8)
 
 
 FAMILIES: tuple[Family, ...] = (
@@ -96,7 +96,8 @@ FAMILIES: tuple[Family, ...] = (
         STEP_OPS,
         blocks.WHEEL,
         "self.colours",
-        options=(3, 7),
+        rounds=(1, 6),  # after seven it stands where it began, and the clue is the answer
+        options=(4, 7),
     ),
     Family(
         "desk",
@@ -106,7 +107,7 @@ FAMILIES: tuple[Family, ...] = (
         STEP_OPS,
         blocks.DESK,
         DIGIT_POOL,
-        rounds=(3, 4),
+        rounds=(3, 5),  # the contract asks for three to five instructions
     ),
     Family(
         "gate",
@@ -116,7 +117,7 @@ FAMILIES: tuple[Family, ...] = (
         STEP_OPS,
         blocks.GATE,
         "self.points",
-        rounds=(3, 4),
+        rounds=(3, 5),  # the contract asks for three to five instructions
     ),
 )
 BY_NAME = {family.name: family for family in FAMILIES}

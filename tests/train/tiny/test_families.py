@@ -2,6 +2,7 @@ import random
 
 import pytest
 
+from spade_train.presets import resolve
 from spade_train.tiny.data import (
     design_chat,
     hint_chat,
@@ -23,8 +24,7 @@ from spade_train.tiny.lexicon import (
     rule_text,
 )
 
-# What the tiny preset allows: with three options one random pick in three is right.
-BLIND_WIN_LIMIT = 0.35
+BLIND_WIN_LIMIT = resolve("tiny").blind_win_limit
 
 
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
