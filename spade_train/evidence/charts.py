@@ -34,7 +34,7 @@ def charts(evidence: Evidence) -> dict[str, str]:
 def _heldout(runs: Sequence[RunFacts]) -> str:
     groups = {"all": "all held-out environments"}
     if any(new for run in runs for _, new in run.families.values()):
-        groups |= {"known": "known families", "new": "families the warm start never saw"}
+        groups |= {"known": "known families", "new": "new families"}
     panels = []
     for group, title in groups.items():
         series = []
@@ -147,7 +147,7 @@ def _tenths(run: RunFacts) -> list[tuple[int, int]]:
 def _with_seeds(label: str, colour: str, curves: Sequence[Curve]) -> list[Series]:
     """Return the mean with its band, and each seed thin beneath it."""
     seeds = [
-        Series("", colour, [Point(x, y) for x, y in sorted(curve.items())], thin=True)
+        Series("one seed", colour, [Point(x, y) for x, y in sorted(curve.items())], thin=True)
         for curve in curves
         if len(curves) > 1
     ]

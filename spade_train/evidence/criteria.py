@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from spade_train.analysis.intervals import bootstrap_interval, t_interval
+from spade_train.analysis.intervals import bootstrap_interval, t_interval, wilson_interval
 from spade_train.evidence import figures
 from spade_train.evidence.equal_cost import gain
 from spade_train.evidence.figures import Estimate
@@ -67,8 +67,14 @@ def signed(value: float, interval: tuple[float, float] | None) -> str:
     >>> signed(0.25, (0.125, 0.5)), signed(-0.5, None)
     ('+0.25 (+0.12 to +0.50)', '-0.50')
     """
+    if interval is None:
+        return _signed(value)
+    return f"{_signed(value)} ({_signed(interval[0])} to {_signed(interval[1])})"
+
+
+def _signed(value: float) -> str:
     text = f"{value:+.2f}"
-    return text if interval is None else f"{text} ({interval[0]:+.2f} to {interval[1]:+.2f})"
+    return "0.00" if text in ("-0.00", "+0.00") else text
 
 
 def _rise(run: RunFacts) -> Check:
@@ -86,8 +92,9 @@ def _band(name: str, designs: Sequence[Made], target: str, above: bool) -> Check
     if share is None:
         return Check(name, target, "nothing played", None)
     played = sum(design.win_rate is not None for design in designs)
+    low, high = wilson_interval(round(share * played), played)
     met = share > BAND_END if above else share < BAND_START
-    return Check(name, target, f"{share:.2f} of {played}", met)
+    return Check(name, target, f"{share:.2f} ({low:.2f} to {high:.2f}) of {played}", met)
 
 
 def _acceptance(run: RunFacts) -> Check:

@@ -107,7 +107,8 @@ def _variety(evidence: Evidence) -> list[str]:
             f"{EMBEDDINGS[embedder]}), without it {over_seeds([b.vendi for _, b in pairs])}: a "
             f"difference of {_signed(vendi)}. Near-duplicates: "
             f"{over_seeds([a.near_duplicates for a, _ in pairs])} with, "
-            f"{over_seeds([b.near_duplicates for _, b in pairs])} without ({_signed(near)})."
+            f"{over_seeds([b.near_duplicates for _, b in pairs])} without, a difference of "
+            f"{_signed(near)}."
         )
     return found
 

@@ -91,7 +91,9 @@ def heldout_table(evidence: Evidence) -> str:
         error = "" if base.warm_start_se is None else f" ± {1.96 * base.warm_start_se:.2f}"
         warm = f"{number(base.warm_start)}{error}"
         hinted = number(base.warm_start_hinted)
-        rows.append(["warm start, untrained", warm, *[NOTHING] * 3, hinted, NOTHING])
+        rows.append(
+            ["warm start, untrained (± over environments)", warm, *[NOTHING] * 3, hinted, NOTHING]
+        )
     for arm, runs in evidence.runs.items():
         measured = [run for run in runs if len(run.heldout) > 1]
         if measured:

@@ -174,6 +174,7 @@ def small_words(model_folder, heldout_folder, designer_url):
         "designer_max_tokens=1500",
         "designer_tries=2",
         "workers=1",
+        "replay_samples=0",
     ]
 
 

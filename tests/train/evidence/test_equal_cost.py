@@ -85,7 +85,7 @@ def test_a_run_that_meets_every_criterion(facts, made):
         "better than a frozen designer at equal FLOPs",
     ]
     assert checks[0].value.startswith("+0.47 (+0.41 to +0.54)")
-    assert checks[1].value == "0.00 of 2"
+    assert checks[1].value == "0.00 (0.00 to 0.66) of 2"
     assert checks[4].value == "-0.40 ± 0.07 (SE) in 1 families"
 
 

@@ -60,7 +60,7 @@ def test_the_page_says_what_the_runs_say(runs, tmp_path):
     assert "`frozen_designer` +0.38 (+0.12 to +0.64), the full arm is better" in text
     assert "Not finished, and left out: no_memory seed 1." in text
     assert "| any option on show | 0.10 |" in text
-    assert "| warm start, untrained | 0.06 ± 0.04 |" in text
+    assert "| warm start, untrained (± over environments) | 0.06 ± 0.04 |" in text
     assert "[remarks.md](remarks.md)" in text
     for name in re.findall(r"\]\((\S+\.svg)\)", text):
         assert (tmp_path / name).is_file()
@@ -78,7 +78,7 @@ def test_what_fails_on_one_seed_is_not_met(runs, tmp_path):
     text = write(evidence_of({"full": [*runs["full"], weak]}, embedders=[]), tmp_path)
     row = next(line for line in text.splitlines() if line.startswith("| held-out win rate"))
     assert row.count(": met") == 3
-    assert "+0.00 (+0.00 to +0.00): **not met**" in row and row.endswith("| **not met** |")
+    assert "0.00 (0.00 to 0.00): **not met**" in row and row.endswith("| **not met** |")
     assert "held-out win rate without hint (not met)" in text
 
 
