@@ -7,7 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from spade_runtime.taxonomy import GAME_SKILLS, TOOL_SKILLS
-from spade_train.skills import kind_of
+from spade_train.skills import kind_of, mixed_span
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
@@ -121,10 +121,13 @@ def _skills(config: RunConfig) -> Iterator[str]:
             f"setting={config.setting} with skills={list(config.skills)} has none of kind "
             f"{missing[0]}; name one, or use the setting of the other kind"
         )
-    if config.setting == "mixed" and config.skills_per_regeneration < 2:
-        yield (
-            "skills_per_regeneration=1 with setting=mixed gives pools of one kind; use at least 2"
-        )
+    elif config.setting == "mixed":
+        span = mixed_span(config.skill_pool)
+        if config.skills_per_regeneration < span:
+            yield (
+                f"skills_per_regeneration={config.skills_per_regeneration} with setting=mixed "
+                f"gives pools of one kind; use at least {span}"
+            )
     asked = min(config.skills_per_regeneration, len(config.skill_pool))
     if asked > config.environments:
         yield (

@@ -28,20 +28,33 @@ def kind_of(skill: str) -> Kind:
 
 
 def interleaved(skills: Sequence[str]) -> tuple[str, ...]:
-    """Return skills with the two kinds taking turns; those of the rarer kind come round again.
+    """Return skills with those of the rarer kind spread evenly among the others.
 
-    Any two neighbours, the last and the first too, are of both kinds, so a regeneration of two
-    skills or more always designs games and desks.
+    So that each regeneration designs environments of both kinds, it takes `mixed_span` skills.
 
-    >>> interleaved(["optimization", "causal_inference", "data_retrieval"])
-    ('optimization', 'data_retrieval', 'causal_inference', 'data_retrieval')
+    >>> interleaved(["optimization", "data_retrieval", "causal_inference"])
+    ('optimization', 'causal_inference', 'data_retrieval')
     """
     games = [skill for skill in skills if kind_of(skill) == "game"]
     tools = [skill for skill in skills if kind_of(skill) == "tool_use"]
-    if not games or not tools:
-        return tuple(skills)
-    turns = range(max(len(games), len(tools)))
-    return tuple(skill for i in turns for skill in (games[i % len(games)], tools[i % len(tools)]))
+    common, rare = (games, tools) if len(games) >= len(tools) else (tools, games)
+    many, few = iter(common), iter(rare)
+    count = len(skills)
+    return tuple(
+        next(few if (i + 1) * len(rare) // count > i * len(rare) // count else many)
+        for i in range(count)
+    )
+
+
+def mixed_span(skills: Sequence[str]) -> int:
+    """Return how many neighbours of `interleaved` skills are always of both kinds.
+
+    >>> mixed_span(["optimization", "data_retrieval", "causal_inference"])
+    3
+    """
+    tools = sum(kind_of(skill) == "tool_use" for skill in skills)
+    rare = min(tools, len(skills) - tools)
+    return -(-len(skills) // rare) if rare else len(skills)
 
 
 def rotation(skills: Sequence[str], per_regeneration: int, interval: int, step: int) -> list[str]:

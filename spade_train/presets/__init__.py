@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from spade_runtime.errors import ConfigError
-from spade_train.config import RunConfig, build
+from spade_train.config import KINDS, RunConfig, build
 from spade_train.config_checks import unknown_key
-from spade_train.skills import TRAINED_SKILLS, interleaved
+from spade_train.skills import TRAINED_SKILLS, interleaved, kind_of
 
 PRESETS = (
     "tiny",
@@ -63,6 +63,8 @@ def resolve(
     own = _resource(name)
     setting = _choice("setting", asked.get("setting", own["setting"]), SETTINGS)
     ablation = _ablation(asked.get("ablation", "none"))
+    if own.get("skills"):  # those of the preset's that the setting trains
+        own["skills"] = [skill for skill in own["skills"] if kind_of(skill) in KINDS[setting]]
     values = {
         **_resource("shared"),
         **_resource(f"setting-{setting}"),

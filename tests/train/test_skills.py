@@ -4,6 +4,7 @@ from spade_train.skills import (
     TRAINED_SKILLS,
     interleaved,
     kind_of,
+    mixed_span,
     rotation,
     slot_skills,
     windows,
@@ -36,12 +37,15 @@ def test_a_mixed_rotation_names_both_kinds_each_time_and_every_skill_in_a_round(
     assert set(counts) == {per_regeneration}
 
 
-def test_skills_of_a_rarer_kind_come_round_more_often():
-    skills = interleaved(
-        ["optimization", "causal_inference", "logical_deduction", "tool_selection"]
-    )
-    assert [kind_of(skill) for skill in skills] == ["game", "tool_use"] * 3
-    assert interleaved(["optimization", "causal_inference"]) == ("optimization", "causal_inference")
+def test_skills_of_a_rarer_kind_are_spread_evenly():
+    games = ["optimization", "causal_inference", "logical_deduction", "spatial_reasoning"]
+    skills = interleaved([*games, "tool_selection", "data_retrieval"])
+    kinds = [kind_of(skill) for skill in skills]
+    assert kinds == ["game", "game", "tool_use"] * 2
+    assert mixed_span(skills) == 3
+    for first in range(6):
+        assert set((kinds + kinds)[first : first + 3]) == {"game", "tool_use"}
+    assert interleaved(games) == tuple(games)
 
 
 def test_windows_golden(golden):
