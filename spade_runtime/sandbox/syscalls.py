@@ -19,13 +19,10 @@ REPLY_FD = 4
 
 _FREE = (
     "brk",
-    "clock_gettime",
     "exit",
     "exit_group",
-    "futex",
     "getrandom",
     "gettimeofday",
-    "madvise",
     "mremap",
     "munmap",
     "restart_syscall",
@@ -33,6 +30,17 @@ _FREE = (
     "sched_yield",
     "time",
 )
+# Of these a part is allowed, as far as Python, libc and numpy need it.
+_CLOCKS_MAX = 16
+"""Clocks below are the machine's or the caller's own; by the others any process that lives here can
+be found, and how much it computes."""
+_FUTEX_PRIVATE, _FUTEX_REALTIME = 128, 256
+_FUTEX_OPERATIONS = (0, 1, 9, 10)
+"""Wait and wake, within one process alone: a shared futex on a page of a library that all children
+map is a bell between them. Without priority inheritance, whose code in the kernel is intricate."""
+_ADVICE = (4, 8, 14)
+"""MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE; merging equal pages would tell of the neighbours'."""
+_INT = 0xFFFF_FFFF
 # An honest class never makes these, so the process ends instead of trying again.
 _DEADLY = (
     "add_key",
@@ -75,7 +83,7 @@ def allow_list() -> bytes:
     """The filter as BPF: what is named is allowed, the rest fails with EPERM or kills.
 
     Reading is allowed from the request pipe alone and writing to the reply pipe alone; memory may
-    be mapped, but not from a file and never executable.
+    be mapped, but not from a file and never executable; clocks and futexes are the caller's own.
 
     Raises:
         IsolationUnavailable: libseccomp is missing, or the kernel has not what the filter uses.
@@ -115,6 +123,13 @@ def _rules(seccomp: Any) -> object:
         arg(2, masked, mmap.PROT_EXEC, 0),
         arg(3, masked, mmap.MAP_ANONYMOUS, mmap.MAP_ANONYMOUS),
     )
+    own = arg(0, masked, _INT & ~(_CLOCKS_MAX - 1), 0)
+    _add(rules, seccomp.ALLOW, "clock_gettime", own)
+    for operation in _FUTEX_OPERATIONS:
+        private = arg(1, masked, _INT & ~_FUTEX_REALTIME, _FUTEX_PRIVATE | operation)
+        _add(rules, seccomp.ALLOW, "futex", private)
+    for advice in _ADVICE:
+        _add(rules, seccomp.ALLOW, "madvise", arg(2, masked, _INT, advice))
     _add(rules, seccomp.ALLOW, "mprotect", arg(2, masked, mmap.PROT_EXEC, 0))
     return rules
 

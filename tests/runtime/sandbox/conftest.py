@@ -131,3 +131,23 @@ def ready(pool: SandboxPool, source: str, slots: int = 1, **options: Any) -> Raw
 def opened() -> Callable[..., RawChild]:
     """Opens, loads and resets a source in a pool."""
     return ready
+
+
+# libc and ctypes are found in the harness: neither can be imported in a child.
+NATIVE = """
+import errno, os, sys
+libc = sys.modules["spade_runtime.sandbox.kernel"]._libc
+ctypes = sys.modules["spade_runtime.sandbox.kernel"].ctypes
+
+def call(number, *arguments):
+    words = [ctypes.c_long(word) for word in (*arguments, 0, 0, 0, 0, 0, 0)[:6]]
+    ctypes.set_errno(0)
+    result = libc.syscall(ctypes.c_long(number), *words)
+    return "ok" if result >= 0 else errno.errorcode.get(ctypes.get_errno(), "?")
+"""
+
+
+@pytest.fixture(scope="session")
+def by_number() -> str:
+    """The head of a source that makes system calls by number."""
+    return NATIVE
