@@ -89,6 +89,10 @@ class Budget:
         self._looks = 0
         self._looks_asleep = 0
 
+    def passed(self) -> float:
+        """Seconds since the request began."""
+        return time.monotonic() - self.wall_start
+
     def wait_ms(self) -> int:
         """How long to wait before `spent` must be asked; at least one millisecond."""
         since = time.monotonic() - self._wall_mark

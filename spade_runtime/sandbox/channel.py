@@ -17,7 +17,7 @@ from spade_runtime.sandbox.budget import Budget, cpu_clock, grant
 from spade_runtime.sandbox.exchange import Exchange
 from spade_runtime.sandbox.orders import Order
 from spade_runtime.sandbox.pending import READ_BYTES, Pending
-from spade_runtime.sandbox.placement import ALONE_SECONDS, WATCH_MS, Placement
+from spade_runtime.sandbox.placement import ALONE_SECONDS, CROWDED_SECONDS, Placement
 from spade_runtime.sandbox.verdicts import ended
 from spade_runtime.sandbox.wire import (
     HELLO,
@@ -178,8 +178,6 @@ class RawChild:
         pending = self.start(order, near=self.expected(order) < ALONE_SECONDS)
         try:
             pending.send()
-            if self._near and not pending.writing and not self._poll.poll(WATCH_MS):
-                self.spread()
             while not pending.settled:
                 self._wait(pending)
         except BaseException:
@@ -192,9 +190,10 @@ class RawChild:
         return self._pace.get(order.phase, math.inf) * order.count
 
     def spread(self) -> None:
-        """Let the child, which is slow where it was put, compute on any processor."""
-        self._near = False
-        self._placement.crowded()
+        """Let the child compute on any processor, where it was slow beside this thread."""
+        if self._near:
+            self._near = False
+            self._placement.crowded()
 
     def start(self, order: Order, *, blocking: bool = True, near: bool = False) -> Pending:
         """Begin a request; `finish` or `abandon` must follow.
@@ -239,6 +238,8 @@ class RawChild:
         """End a settled request and give its items, or raise its fault."""
         try:
             if pending.fault is None:
+                if self._near and pending.budget.passed() > CROWDED_SECONDS:
+                    self.spread()
                 claims = pending.exchange.claims
                 if order.phase in _PRINTING and type(claims) is list:
                     self._note_printed(claims)
@@ -323,20 +324,18 @@ class RawChild:
             pending.pump()
         else:
             self.yield_worker()
+            self.spread()
             pending.expire()
 
     def _place(self, order: Order, budget: Budget, *, near: bool) -> None:
         """Choose the processor, and learn from the clock what the last request took."""
-        cpu = budget.cpu_at_start
-        if self._last is not None:
-            phase, count, before = self._last
-            self._pace[phase] = (cpu - before) / count
+        cpu, last = budget.cpu_at_start, self._last
+        if last is not None:
+            self._pace[last[0]] = (cpu - last[2]) / last[1]
         self._last = (order.phase, order.count, cpu) if order.phase in self._pace else None
-        if near:
-            near = self._placement.near()
-        else:
+        self._near = near and self._placement.near()
+        if not near:
             self._placement.free()
-        self._near = near
 
     def _greet(self) -> None:
         """Read the four zero bytes of a child that is locked down, before it is given anything."""

@@ -144,6 +144,9 @@ class Child:
             self._send(request.nonce, 0, True, [self._inspect(request)])
 
     def _steps(self, request: Step) -> None:
+        if len(request.slots) < columns.GROUP_MIN:
+            self._batch(request.nonce, request.slots, request.actions, self._step, "step")
+            return
         entropy = self._loaded().entropy
         place, odd = columns.play(request, self._slots, entropy, self._capture, self._write)
         if odd is not None:

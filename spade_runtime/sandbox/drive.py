@@ -12,7 +12,7 @@ from spade_runtime.errors import EnvFault
 from spade_runtime.sandbox.channel import RawChild
 from spade_runtime.sandbox.orders import Order
 from spade_runtime.sandbox.pending import Pending
-from spade_runtime.sandbox.placement import NEAR_SECONDS, WATCH_MS
+from spade_runtime.sandbox.placement import NEAR_SECONDS
 from spade_runtime.sandbox.wire import Columns
 from spade_runtime.sandbox.workers import WORKER_SECONDS
 
@@ -50,16 +50,14 @@ def exchanged(work: Work) -> list[Reply]:
     try:
         while waiting or running:
             _fill(work, waiting, running, results, poll, near=near)
-            events = poll.poll(WATCH_MS if near else _SWEEP_MS) if running else ()
-            if near and not events:
-                near = False
-                for place, _ in running.values():
-                    work[place][0].spread()
+            events = poll.poll(_SWEEP_MS) if running else ()
             ready = [one for one, _ in events if running[one][1].pump()]
             if time.monotonic() - swept > WORKER_SECONDS:
                 # Requests that take this long no longer keep others from beginning.
+                near = False
                 for place, _ in running.values():
                     work[place][0].yield_worker()
+                    work[place][0].spread()
                 swept = time.monotonic()
                 ready += [
                     one

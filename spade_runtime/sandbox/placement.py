@@ -16,8 +16,11 @@ NEAR_SECONDS = 50e-6
 """Several children stay near where they need no more than this together."""
 ALONE_SECONDS = 500e-6
 """One child that is waited for loses nothing by being near; longer, and others could move in."""
-WATCH_MS = 1
-"""A child that is near and silent for so long is let go."""
+CROWDED_SECONDS = 1e-3
+"""A child that was near and took longer had to wait for others. Found out afterwards: a timer that
+comes before the kernel's own tick costs more than the step."""
+_LOOK_ROUNDS = 16
+"""A child that is bound is looked after this often: the calling thread may have been moved."""
 _APART_FIRST, _APART_MOST = 2, 64
 """So many requests stay away from a processor that was found busy, twice as many each time."""
 
@@ -31,7 +34,7 @@ class Placement:
         pid: the child.
     """
 
-    __slots__ = ("_apart", "_bound", "_everywhere", "_next_apart", "_pid")
+    __slots__ = ("_apart", "_bound", "_everywhere", "_next_apart", "_pid", "_steady")
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -39,9 +42,13 @@ class Placement:
         self._everywhere: set[int] = set()
         self._apart = 0
         self._next_apart = _APART_FIRST
+        self._steady = 0
 
     def near(self) -> bool:
         """Bind the child to the processor of the calling thread; says whether it is bound now."""
+        if self._steady:
+            self._steady -= 1
+            return True
         if self._apart:
             self._apart -= 1
             self.free()
@@ -60,12 +67,13 @@ class Placement:
                 self._apart = 1 << 62
                 return False
             self._bound = here
+        self._steady = _LOOK_ROUNDS
         return True
 
     def free(self) -> None:
         """Let the child compute where the kernel puts it."""
         if self._bound >= 0:
-            self._bound = -1
+            self._bound, self._steady = -1, 0
             with contextlib.suppress(OSError):
                 os.sched_setaffinity(self._pid, self._everywhere)
 

@@ -98,10 +98,10 @@ class _Silent:
 
 
 def _game() -> Iterator[Request]:
-    slots = [0, 1, 2, 3]
+    slots = list(range(8))
     yield wire.Reset(0, slots, slots, True)
     for text in ("down", "Stay here", "", "down"):
-        yield wire.Step(0, slots, [text] * 4)
+        yield wire.Step(0, slots, [text] * 8)
         yield wire.Step(0, [0], [text])
     yield wire.Solution(0, [0])
 

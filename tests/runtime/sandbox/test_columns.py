@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from spade_runtime.sandbox.channel import RawChild
+from spade_runtime.sandbox.columns import GROUP_MIN
 from spade_runtime.sandbox.pool import SandboxPool
 from spade_runtime.sandbox.wire import Bad, Columns, Raised, RawStep
 
@@ -70,7 +71,8 @@ class OddEnv(TextEnv):
         return f"{{action}} of {{self.seed}}", 0.0, False, False, {{}}
 '''
 ACTIONS = ["go", "raise", "print", "draw", *ODD]
-SLOTS = 8
+SLOTS = 12
+ALL = list(range(SLOTS))
 
 
 @pytest.fixture(scope="module")
@@ -78,10 +80,12 @@ def odd(guarded: SandboxPool, opened: Callable[..., RawChild]) -> RawChild:
     return opened(guarded, SOURCE, SLOTS)
 
 
-@given(st.lists(st.sampled_from(["go", *ACTIONS]), min_size=1, max_size=SLOTS))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
+@given(st.lists(st.sampled_from(["go", *ACTIONS]), min_size=GROUP_MIN, max_size=SLOTS))
+@settings(
+    suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150, deadline=None
+)
 def test_a_group_gives_what_each_step_gives(odd: RawChild, actions: list[str]) -> None:
-    slots = list(range(len(actions)))
+    slots = ALL[: len(actions)]
     odd.reset(slots, slots)
     alone = [odd.step([slot], [action])[0] for slot, action in zip(slots, actions, strict=True)]
     odd.reset(slots, slots)
@@ -89,12 +93,14 @@ def test_a_group_gives_what_each_step_gives(odd: RawChild, actions: list[str]) -
     assert list(map(str, group)) == list(map(str, alone))
 
 
+@pytest.mark.parametrize("count", [3, SLOTS])
 @pytest.mark.parametrize("action", sorted(set(ACTIONS) - {"raise", "print"}))
-def test_what_a_step_gives_is_told_by_its_types(odd: RawChild, action: str) -> None:
-    odd.reset([0, 1, 2], [0, 1, 2])
-    first, item, last = odd.step([0, 1, 2], ["go", action, "go"])
-    assert isinstance(first, RawStep) and first.observation == "go of 0"
-    assert isinstance(last, RawStep) and last.observation == "go of 2"
+def test_what_a_step_gives_is_told_by_its_types(odd: RawChild, action: str, count: int) -> None:
+    odd.reset(ALL, ALL)
+    items = odd.step(ALL[:count], ["go", action] + ["go"] * (count - 2))
+    item = items.pop(1)
+    for slot, plain in zip([0, *ALL[2:count]], items, strict=True):
+        assert isinstance(plain, RawStep) and plain.observation == f"go of {slot}"
     if action in ("four", "text", "named"):
         assert isinstance(item, Bad)
     elif action == "longer":
@@ -108,35 +114,45 @@ def test_what_a_step_gives_is_told_by_its_types(odd: RawChild, action: str) -> N
 
 
 def test_plain_groups_come_by_column_and_say_only_what_is_new(odd: RawChild) -> None:
-    odd.reset([0, 1], [5, 6])
-    plain = odd.moves([1, 0], ["a", "b"])
+    odd.reset(ALL, ALL)
+    plain = odd.moves(ALL[::-1], ["a"] * SLOTS)
     assert isinstance(plain, Columns)
-    assert plain.observations == ["a of 6", "b of 5"]
+    assert plain.observations == [f"a of {slot}" for slot in ALL[::-1]]
     assert (plain.rewards, plain.terminated, plain.truncated, plain.infos) == (None,) * 4
-    told = odd.moves([0, 1], ["info", "end"])
+    rest = SLOTS - 2
+    told = odd.moves(ALL, ["info", "end"] + ["a"] * rest)
     assert isinstance(told, Columns)
-    assert told.infos == [b'{"word": "info"}', b"{}"]
-    assert (told.rewards, told.terminated, told.truncated) == ([0.0, 1.0], [False, True], None)
+    assert told.infos == [b'{"word": "info"}', b"{}"] + [b"{}"] * rest
+    assert told.rewards == [0.0, 1.0] + [0.0] * rest
+    assert told.terminated == [False, True] + [False] * rest
+    assert told.truncated is None
+
+
+def test_a_few_steps_come_one_by_one(odd: RawChild) -> None:
+    odd.reset(ALL, ALL)
+    assert isinstance(odd.moves(ALL[: GROUP_MIN - 1], ["a"] * (GROUP_MIN - 1)), list)
 
 
 def test_an_info_is_told_as_it_was_when_the_step_returned(odd: RawChild) -> None:
-    odd.reset([0, 1, 2], [5, 6, 7])
-    infos = [item.info for item in odd.step([0, 1, 2], ["same"] * 3) if isinstance(item, RawStep)]
-    assert infos == [b'{"seed": 5}', b'{"seed": 6}', b'{"seed": 7}']
+    odd.reset(ALL, ALL)
+    for count in (3, SLOTS):
+        items = odd.step(ALL[:count], ["same"] * count)
+        infos = [item.info for item in items if isinstance(item, RawStep)]
+        assert infos == [b'{"seed": %d}' % slot for slot in ALL[:count]]
 
 
 def test_each_instance_of_a_group_draws_from_its_own_chance(odd: RawChild) -> None:
-    odd.reset([0, 1, 2, 3], [5, 5, 5, 6])
+    odd.reset(ALL, [5] * (SLOTS - 1) + [6])
     alone = odd.step([0], ["draw"]) + odd.step([0], ["draw"])
-    group = odd.step([1, 2, 3], ["draw"] * 3)
-    again = odd.step([2, 1], ["draw"] * 2)
-    assert group[:2] == [alone[0]] * 2 and group[2] != alone[0]
-    assert again == [alone[1]] * 2
+    group = odd.step(ALL[1:], ["draw"] * (SLOTS - 1))
+    again = odd.step(ALL[1:-1][::-1], ["draw"] * (SLOTS - 2))
+    assert group[:-1] == [alone[0]] * (SLOTS - 2) and group[-1] != alone[0]
+    assert again == [alone[1]] * (SLOTS - 2)
 
 
 @pytest.mark.parametrize("action", ["wide", "long", "much"])
 def test_a_large_group_comes_in_frames_that_the_parent_takes(odd: RawChild, action: str) -> None:
-    slots = list(range(SLOTS))
+    slots = ALL
     odd.reset(slots, slots)
     (alone,) = odd.step([0], [action])
     assert odd.step(slots, [action] * SLOTS) == [alone] * SLOTS
