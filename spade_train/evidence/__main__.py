@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -36,7 +37,8 @@ def main(words: Sequence[str] | None = None) -> int:
     """
     arguments = _parser().parse_args(words)
     try:
-        return _evidence(arguments)
+        with _stoppable():
+            return _evidence(arguments)
     except UsageError as error:
         print(f"evidence: {error}", file=sys.stderr)
         return 2
@@ -134,6 +136,18 @@ def _number(word: str, what: str, least: int) -> int:
     if not word.isdigit() or int(word) < least:
         raise UsageError(f"{what} must be a whole number of {least} or more, got {word!r}")
     return int(word)
+
+
+@contextmanager
+def _stoppable() -> Iterator[None]:
+    """Let SIGINT and SIGTERM stop it alike; a shell's background job begins with SIGINT ignored."""
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {n: signal.signal(n, signal.default_int_handler) for n in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @contextmanager

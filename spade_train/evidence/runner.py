@@ -29,6 +29,8 @@ _SPADE = (
     "from spade_runtime.cli import main; sys.exit(main(sys.argv[1:]))"
 )
 _POLL_SECONDS = 0.5
+# The second where the signal came before the program was there to take it.
+_STOPPED = (STOPPED, -signal.SIGINT)
 _SHOWN_LINES = 8
 
 Tell = Callable[[str], None]
@@ -79,15 +81,15 @@ def run_all(
                     running.append(_start(first, states[first.name][0], now[first.name], tell))
                 time.sleep(_POLL_SECONDS)
             except KeyboardInterrupt:
-                # The runs have had the signal as well, and leave at their step's end.
                 stopping = True
-                tell("stopping at the end of each run's step")
+                tell("stopping at the end of each run's step; once more stops at once")
+                _interrupt(running)
             for job in list(running):
                 status = _ended(job, code)
                 if status is None:
                     continue
                 running.remove(job)
-                if status == STOPPED:
+                if status in _STOPPED:
                     stopping = True
                 elif status:
                     raise SpadeError(_failure(job.planned, status))
@@ -95,11 +97,15 @@ def run_all(
                     done += 1
                     tell(f"{job.planned.name} is finished ({done} of {len(planned)})")
     finally:
-        for job in running:
-            job.process.send_signal(signal.SIGINT)
+        _interrupt(running)
         for job in running:
             _wait(job, code)
     return not stopping
+
+
+def _interrupt(jobs: Sequence[_Job]) -> None:
+    for job in jobs:
+        job.process.send_signal(signal.SIGINT)
 
 
 def _start(planned: Planned, state: State, now: Stamp, tell: Tell) -> _Job:
@@ -135,6 +141,8 @@ def _start(planned: Planned, state: State, now: Stamp, tell: Tell) -> _Job:
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
+            # A terminal's Ctrl-C is for the runner alone, which then stops each run once.
+            start_new_session=True,
         )
     return _Job(planned, stamp, process, time.monotonic())
 

@@ -147,6 +147,24 @@ def test_runs_of_other_settings_are_refused_and_stay(gathered, options, capsys):
     assert (root / "runs" / "full" / "seed-1" / "metrics.jsonl").is_file()
 
 
+def test_a_polite_kill_stops_the_runs_and_says_how_to_go_on(
+    isolation, small_words, tmp_path, evidence_command
+):
+    words = ["--runs", tmp_path, "--arms", "full", "--seeds", "7", "--steps", "50", *small_words]
+    command, environment = evidence_command(*words)
+    runner = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+    assert runner.stderr is not None
+    while "begins" not in (line := runner.stderr.readline()):
+        assert line, "the runner ended before its run began"
+    runner.send_signal(signal.SIGTERM)
+    _, said = runner.communicate(timeout=600)
+    assert runner.returncode == 130, said
+    assert said.endswith("evidence: stopped; the same command goes on\n")
+    stamp = json.loads((tmp_path / "full" / "seed-7.json").read_text())
+    # The run had its turn to leave, and what it cost was written down.
+    assert [attempt["exit_code"] in (130, -2) for attempt in stamp["attempts"]] == [True]
+
+
 def test_pages_are_not_written_of_nothing(options, tmp_path, capsys):
     _, words = options
     assert main([*map(str, words), "--runs", str(tmp_path), "--pages-only"]) == 2
