@@ -42,6 +42,10 @@ def alive(pid: int) -> bool:
     return state != "Z"
 
 
+def parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[1])
+
+
 def started(pid: int) -> int:
     """When a process began, in ticks of the kernel's clock."""
     return int(Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[19])
@@ -154,38 +158,29 @@ def test_hostile_child_that_is_dropped_is_ended(
     assert bare.stats()["live"] == live - 1
 
 
+@pytest.mark.parametrize("without", ["nothing", "namespaces"])
+@pytest.mark.parametrize("whom", ["zygote", "mold", "outermost"])
 def test_hostile_killed_zygote_takes_its_children_and_is_replaced(
-    opened: Callable[..., RawChild], healthy: str, quick: Limits
+    opened: Callable[..., RawChild], healthy: str, quick: Limits, whom: str, without: str
 ) -> None:
-    with SandboxPool(policy="off", limits=quick) as pool:
+    layers = frozenset(LAYERS) - {without}
+    with SandboxPool(level="best_effort", policy="off", limits=quick, layers=layers) as pool:
         children = [opened(pool, healthy) for _ in range(3)]
-        pids = [child.pid for child in children]
-        (zygote,) = {int(Path(f"/proc/{pid}/stat").read_text().split()[3]) for pid in pids}
-        os.kill(zygote, signal.SIGKILL)
-        assert gone(pids)
-        with pytest.raises(HostError, match="zygote"):
+        (zygote,) = {parent(child.pid) for child in children}
+        # Children are made beside the mold, which is the zygote's oldest.
+        mold = min(descendants(zygote), key=started)
+        (nursery,) = pool._nurseries.values()
+        everybody = descendants(nursery.process_id)
+        assert {zygote, mold, *(child.pid for child in children)} <= set(everybody)
+        os.kill({"zygote": zygote, "mold": mold}.get(whom, nursery.process_id), signal.SIGKILL)
+        assert gone(everybody)
+        with pytest.raises(HostError):
             children[0].step([0], ["x"])
         with opened(pool, healthy) as child:
             assert isinstance(child.step([0], ["go"])[0], RawStep)
         assert pool.stats()["restarts"] == 1
         for child in children:
             child.kill()
-
-
-def test_hostile_killed_mold_ends_its_zygote_and_is_replaced(
-    opened: Callable[..., RawChild], healthy: str, quick: Limits
-) -> None:
-    with SandboxPool(policy="off", limits=quick) as pool:
-        child = opened(pool, healthy)
-        # Children are made beside the mold, which is the zygote's oldest.
-        zygote = int(Path(f"/proc/{child.pid}/stat").read_text().split()[3])
-        mold = min(descendants(zygote), key=started)
-        os.kill(mold, signal.SIGKILL)
-        assert gone([mold, zygote, child.pid])
-        with opened(pool, healthy) as other:
-            assert isinstance(other.step([0], ["go"])[0], RawStep)
-        assert pool.stats()["restarts"] == 1
-        child.kill()
 
 
 @pytest.mark.parametrize("ending", ["SIGKILL", "SIGTERM", "exit"])
