@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any, NamedTuple, NoReturn
 
 import msgspec
@@ -118,6 +119,43 @@ def transition(raw: Any, spec: EnvSpec, limits: Limits) -> Transition:
         _wrong_type(truncated, "step's truncated", "bool", "SPD402")
     notes = {} if info == b"{}" else _info(info, "step", "SPD402", limits)
     return Transition(observation, reward + 0.0, terminated, truncated, notes)
+
+
+def by_column(raws: Sequence[Any]) -> Columns | None:
+    """The replies of a few games as the columns that they might have come in.
+
+    None where some reply is not of the types that columns have.
+    """
+    observations: list[str] = []
+    rewards: list[float] = []
+    terminated: list[bool] = []
+    truncated: list[bool] = []
+    infos: list[bytes] = []
+    for raw in raws:
+        if (
+            type(raw) is not RawStep
+            or type(raw.observation) is not str
+            or isinstance(raw.reward, Bad)
+            or isinstance(raw.terminated, Bad)
+            or isinstance(raw.truncated, Bad)
+            or isinstance(raw.info, Bad)
+        ):
+            return None
+        observations.append(raw.observation)
+        rewards.append(raw.reward)
+        terminated.append(raw.terminated)
+        truncated.append(raw.truncated)
+        infos.append(raw.info)
+    return Columns(
+        0,
+        0,
+        True,
+        observations,
+        rewards if any(rewards) else None,
+        terminated if True in terminated else None,
+        truncated if True in truncated else None,
+        None if infos.count(b"{}") == len(infos) else infos,
+    )
 
 
 def transitions(raws: Columns, spec: EnvSpec, limits: Limits) -> Transitions | None:

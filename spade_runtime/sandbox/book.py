@@ -187,6 +187,8 @@ class Book:
         self, slots: Sequence[int], raws: Sequence[Any] | Columns, actions: list[str]
     ) -> list[StepResult]:
         """The results of a round of games, from their raw replies."""
+        if not isinstance(raws, Columns):
+            return list(map(self.moved, slots, raws, actions))
         found = self.moves(slots, raws, actions)
         return found.rows() if isinstance(found, Moves) else found
 
@@ -194,11 +196,11 @@ class Book:
         self, slots: Sequence[int], raws: Sequence[Any] | Columns, actions: list[str]
     ) -> Moves | list[StepResult]:
         """The results of a round of games, by column where the replies are plainly right."""
-        if not isinstance(raws, Columns):
-            return list(map(self.moved, slots, raws, actions))
-        steps = checks.transitions(raws, self.spec, self.limits)
+        columns = raws if isinstance(raws, Columns) else checks.by_column(raws)
+        steps = checks.transitions(columns, self.spec, self.limits) if columns else None
         if steps is None:
-            return list(map(self.moved, slots, raws.rows(), actions))
+            rows = raws.rows() if isinstance(raws, Columns) else raws
+            return list(map(self.moved, slots, rows, actions))
         observations, rewards, terminated, truncated, infos, paid, ended = steps
         if len(slots) == len(self.turns):
             # All slots, whatever their order: `slots` names none twice.

@@ -75,7 +75,7 @@ class SampleEnv(ToolEnv):
     def user_turns(self):
         return [Turn(text, done=lambda state: state["count"] > 9) for text in ("a", "b", "c")]
 '''
-ROUNDS = 8
+ROUNDS = 3
 _encode = msgspec.msgpack.Encoder().encode
 
 

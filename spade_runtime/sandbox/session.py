@@ -163,10 +163,21 @@ class EnvSession:
         rounds = [understood(one, self._checker, answers=self._answers) for one in messages]
         return (yield from self._step_tools(chosen, rounds))
 
+    def moves(
+        self, messages: Sequence[Any], *, slots: Sequence[int] | None = None
+    ) -> Moves | list[StepResult]:
+        """`step`, whose results may come as columns: for those who read these."""
+        if not self.is_game:
+            return self.run(self.stepping(messages, slots=slots))
+        # Without a generator, as in `step`.
+        chosen = self._playing(slots, messages, "messages")
+        actions = game_actions(messages, self.spec.dialect)
+        return self._book.moves(chosen, self.ask(Ask("moves", chosen, actions)), actions)
+
     def moving(
         self, messages: Sequence[Any], *, slots: Sequence[int] | None = None
     ) -> Talk[Moves | list[StepResult]]:
-        """`step` as a talk, whose results may come as columns: for those who read these."""
+        """`moves` as a talk."""
         if not self.is_game:
             return (yield from self.stepping(messages, slots=slots))
         chosen = self._playing(slots, messages, "messages")

@@ -109,11 +109,16 @@ def test_rounds_by_column_are_the_rounds_slot_by_slot(raws, odd, slots, dialect,
 
 
 @given(st.lists(plain | strange | stranger, min_size=1, max_size=SLOTS))
-def test_rows_are_taken_one_by_one(raws):
-    one, other = begun("contract"), begun("contract")
+def test_rows_are_taken_one_by_one_and_as_columns_where_they_can_be(raws):
+    one, other, third = begun("contract"), begun("contract"), begun("contract")
     slots, actions = range(len(raws)), ["a"] * len(raws)
-    assert one.results(slots, raws, actions) == one_by_one(other, slots, raws, actions)
-    assert state(one) == state(other)
+    rows = one.results(slots, raws, actions)
+    assert rows == one_by_one(other, slots, raws, actions)
+    found = third.moves(slots, raws, actions)
+    whole = all(row.info["spade"]["fault"] is None for row in rows)
+    assert isinstance(found, Moves) == whole
+    assert (found.rows() if whole else found) == rows
+    assert state(one) == state(other) == state(third)
 
 
 @given(st.lists(plain, min_size=SLOTS, max_size=SLOTS))
