@@ -40,6 +40,8 @@ _FUTEX_OPERATIONS = (0, 1, 9, 10)
 map is a bell between them. Without priority inheritance, whose code in the kernel is intricate."""
 _ADVICE = (4, 8, 14)
 """MADV_DONTNEED, MADV_FREE, MADV_HUGEPAGE; merging equal pages would tell of the neighbours'."""
+_MAP_NEVER = mmap.MAP_SHARED | 0x2000 | 0x4_0000
+"""Shared memory, and what all take from one store: MAP_LOCKED and MAP_HUGETLB."""
 _INT = 0xFFFF_FFFF
 # An honest class never makes these, so the process ends instead of trying again.
 _DEADLY = (
@@ -121,7 +123,7 @@ def _rules(seccomp: Any) -> object:
         seccomp.ALLOW,
         "mmap",
         arg(2, masked, mmap.PROT_EXEC, 0),
-        arg(3, masked, mmap.MAP_ANONYMOUS, mmap.MAP_ANONYMOUS),
+        arg(3, masked, mmap.MAP_ANONYMOUS | _MAP_NEVER, mmap.MAP_ANONYMOUS),
     )
     own = arg(0, masked, _INT & ~(_CLOCKS_MAX - 1), 0)
     _add(rules, seccomp.ALLOW, "clock_gettime", own)

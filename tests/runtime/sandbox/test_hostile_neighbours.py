@@ -85,6 +85,20 @@ def test_hostile_advice_that_reaches_beyond_one_s_own_memory_is_refused(
     assert seen == "[4, 8, 14]"
 
 
+def test_hostile_memory_from_a_common_store_is_refused(
+    bare: SandboxPool, opened: Callable[..., RawChild], write: Callable[..., str], by_number: str
+) -> None:
+    # MAP_SHARED, MAP_LOCKED and MAP_HUGETLB, each of them with MAP_ANONYMOUS; then without.
+    step = """
+    take = int(action)
+    flags = (0x21, 0x23, 0x2022, 0x40022, 0x22)
+    said = str([call(take, 0, 4096, 3, kind, -1, 0) for kind in flags])
+    """
+    with opened(bare, write(head=by_number, step=step)) as child:
+        seen = said(child.step([0], [str(number("mmap"))])[0])
+    assert seen == str([*["EPERM"] * 4, "ok"])
+
+
 def test_hostile_abstract_socket_is_out_of_reach_by_landlock_alone(
     opened: Callable[..., RawChild], write: Callable[..., str], by_number: str
 ) -> None:
