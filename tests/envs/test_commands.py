@@ -263,7 +263,11 @@ def test_hints_come_with_the_suite_and_are_shown_when_asked_for(spade: Spade) ->
 
 
 def test_ctrl_c_keeps_what_was_finished_and_says_how_to_go_on(tmp_path: Path) -> None:
-    program = "import sys; from spade_runtime.cli import main; sys.exit(main(sys.argv[1:]))"
+    # A shell that starts the tests in the background has them ignore Ctrl-C, and this one too.
+    program = (
+        "import signal, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from spade_runtime.cli import main; sys.exit(main(sys.argv[1:]))"
+    )
     words = ["run", "TrufflePatch", "--model", "random", "--episodes", "4000", "--to", "e.jsonl"]
     worker = subprocess.Popen(
         [sys.executable, "-c", program, *words, "--instances", "2"],
