@@ -12,7 +12,7 @@ import contextlib
 import ctypes
 import os
 
-NEAR_SECONDS = 50e-6
+NEAR_SECONDS = 100e-6
 """Several children stay near where they need no more than this together."""
 ALONE_SECONDS = 500e-6
 """One child that is waited for loses nothing by being near; longer, and others could move in."""
