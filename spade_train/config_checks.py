@@ -123,7 +123,7 @@ def _skills(config: RunConfig) -> Iterator[str]:
         )
     elif config.setting == "mixed":
         span = mixed_span(config.skill_pool)
-        if config.skills_per_regeneration < span:
+        if config.skills_per_regeneration < span <= config.environments:
             yield (
                 f"skills_per_regeneration={config.skills_per_regeneration} with setting=mixed "
                 f"gives pools of one kind; use at least {span}"

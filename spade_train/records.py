@@ -35,6 +35,8 @@ class Records:
         self.checkpoints = Checkpoints(folder.checkpoints)
         self._designer = designer
         self._warn = warn
+        # Whether the last checkpoint that was due could not be written.
+        self._failing = False
 
     def step(
         self, step: int, line: Mapping[str, Any], plays: Sequence[Sequence[Play]], config: RunConfig
@@ -83,12 +85,18 @@ class Records:
         try:
             self.checkpoints.save(state.step, state.to_state(), self.folder.offsets(), learner.save)
         except OSError as error:
-            steps = self.checkpoints.steps()
-            held = f"step {steps[-1]} is the last one" if steps else "there is none yet"
+            self._failing = True
+            sound = self.checkpoints.newest_sound()
+            lost = "the whole run" if sound is None else f"everything since step {sound}"
             self._warn(
                 f"the checkpoint of step {state.step} can't be written "
-                f"({error.strerror or error}); {held}; free space on the disk"
+                f"({error.strerror or error}); the run goes on, but a kill now loses {lost}: free "
+                f"space on the disk"
             )
+            return
+        if self._failing:
+            self._failing = False
+            self._warn(f"the checkpoint of step {state.step} is written: nothing is at risk now")
 
     def _manifest(self, design: Design, report: ValidationReport) -> EnvSpec:
         card = read_card(design.source)

@@ -35,7 +35,7 @@ def begin(config: RunConfig) -> int:
     config = config.model_copy(update={"run_dir": str(path)})
     with telling_of(path, said=named):
         folder = RunFolder.create(path, config)
-    with gone_unless(lambda: any(folder.checkpoints.glob("step-*")), folder):
+    with gone_unless(lambda: _has_begun(folder), folder):
         return _run(folder, config, resumed=False)
 
 
@@ -103,6 +103,11 @@ def refuse_unreadable(config: RunConfig, *, measures: bool = True) -> None:
         Corpus.open(config.corpus, max_words=config.corpus_max_words)
     if measures and config.heldout_every:
         heldout_environments(config)
+
+
+def _has_begun(folder: RunFolder) -> bool:
+    """Whether a run has written what nobody wants to lose; a full disk may keep checkpoints out."""
+    return any(folder.checkpoints.glob("step-*")) or folder.designs.stat().st_size > 0
 
 
 @contextmanager

@@ -138,6 +138,11 @@ class Checkpoints:
             shutil.rmtree(self.path(old), ignore_errors=True)
         return final
 
+    def newest_sound(self) -> int | None:
+        """Return the step of the newest one whose files are whole, None where there is none."""
+        sound = (step for step in reversed(self.steps()) if not _problem(self.path(step)))
+        return next(sound, None)
+
     def newest(self) -> tuple[Path, dict[str, Any]]:
         """Return the newest one and its document, every file checked.
 

@@ -154,6 +154,16 @@ def words(model_folder):
         values = {
             "model": model_folder,
             "run_dir": run_dir,
+            "setting": "games",
+            # What the preset is tuned to is its own affair: here a random model trains for a moment.
+            "replay_samples": 0,
+            "learning_rate": 3e-4,
+            "designer_learning_rate": 3e-4,
+            "designer_kl_coefficient": 0.1,
+            "designer_scale": 1.0,
+            "acceptance_floor": 0.3,
+            "top_p": 1.0,
+            "blind_win_limit": 0.35,
             "steps": 3,
             "environments": 3,
             "skills_per_regeneration": 1,
@@ -214,7 +224,8 @@ def lines():
     """Reads the objects of a JSONL file."""
 
     def read(path):
-        return [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+        # Only a line feed ends a line: a model may say U+2028 and its like.
+        return [json.loads(line) for line in Path(path).read_bytes().split(b"\n") if line]
 
     return read
 

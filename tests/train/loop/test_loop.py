@@ -213,10 +213,48 @@ def test_a_disk_that_is_too_full_for_a_checkpoint_is_reported_and_the_run_goes_o
             resource.setrlimit(resource.RLIMIT_FSIZE, limit)
             signal.signal(signal.SIGXFSZ, handler)
     assert "checkpoint of step 1 can't be written" in warnings[0]
-    assert "step 0 is the last one" in warnings[0]
+    assert "the run goes on, but a kill now loses everything since step 0" in warnings[0]
+    assert [w.partition(" can't")[0] for w in warnings] == [
+        f"the checkpoint of step {step}" for step in (1, 2, 2)
+    ]
     assert [line["step"] for line in lines(folder.metrics)] == [0, 1, 2]
     assert [p.name for p in folder.checkpoints.iterdir()] == ["step-000000"]
+    assert parts.records.checkpoints.newest_sound() == 0
     # What was not kept is done again: nothing is lost but time.
     _, complete, _ = run(config, forced(), folder=folder)
     assert complete
     assert [line["step"] for line in lines(folder.metrics)] == [0, 1, 2]
+
+
+def test_a_first_checkpoint_that_can_not_be_written_puts_the_whole_run_at_risk_until_one_is(
+    forced, words, tmp_path, lines
+):
+    config = resolve("tiny", overrides=words(tmp_path / "run", steps=2))
+    folder = RunFolder.create(tmp_path / "run", config)
+    warnings = []
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)
+    handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    with folder.locked(), assembled(config, folder, policy=forced(), warn=warnings.append) as parts:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (90_000, limit[1]))
+        try:
+            parts.records.checkpoint(parts.state, parts.learner, config, force=True)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+            signal.signal(signal.SIGXFSZ, handler)
+        assert not list(folder.checkpoints.iterdir())
+        assert train(parts)
+    assert "checkpoint of step 0 can't be written" in warnings[0]
+    assert "a kill now loses the whole run: free space" in warnings[0]
+    assert warnings[1:] == ["the checkpoint of step 1 is written: nothing is at risk now"]
+    assert [line["step"] for line in lines(folder.metrics)] == [0, 1, 2]
+
+
+def test_a_damaged_checkpoint_is_no_sound_one(forced, words, tmp_path):
+    config = resolve("tiny", overrides=words(tmp_path / "run", steps=2))
+    folder, _, parts = run(config, forced())
+    checkpoints = parts.records.checkpoints
+    assert checkpoints.newest_sound() == checkpoints.steps()[-1] == 2
+    with (checkpoints.path(2) / "weights.safetensors").open("r+b") as file:
+        file.seek(200)
+        file.write(b"x")
+    assert checkpoints.newest_sound() == checkpoints.steps()[0]
