@@ -124,7 +124,7 @@ def _moved(
 ) -> Check:
     interval = change.interval() if change is not None else None
     if change is None or interval is None:
-        return Check(name, target, "no levers read", None, aim)
+        return Check(name, target, "too few designs with levers", None, aim)
     met = interval[0] > 0 if sign > 0 else interval[1] < 0
     return Check(name, target, f"{signed(change.value, interval)} SD", met, aim)
 

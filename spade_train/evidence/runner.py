@@ -42,6 +42,7 @@ class _Job:
     stamp: Stamp
     process: subprocess.Popen[bytes]
     began: float
+    resumed: bool
 
 
 def run_all(
@@ -78,7 +79,9 @@ def run_all(
             try:
                 while waiting and not stopping and len(running) < jobs:
                     first = waiting.pop(0)
-                    running.append(_start(first, states[first.name][0], now[first.name], tell))
+                    job = _start(first, states[first.name][0], now[first.name], tell)
+                    running.append(job)
+                    tell(f"{first.name}: {'goes on' if job.resumed else 'begins'}")
                 time.sleep(_POLL_SECONDS)
             except KeyboardInterrupt:
                 stopping = True
@@ -134,7 +137,6 @@ def _start(planned: Planned, state: State, now: Stamp, tell: Tell) -> _Job:
         words = ["train", "--config", str(_written(planned))]
     stamp = (Stamp.read(planned.stamp) if resumes else None) or now
     stamp.write(planned.stamp)
-    tell(f"{planned.name}: {'goes on' if resumes else 'begins'}")
     with planned.log.open("ab") as log:
         process = subprocess.Popen(
             [sys.executable, "-c", _SPADE, *words],
@@ -144,7 +146,7 @@ def _start(planned: Planned, state: State, now: Stamp, tell: Tell) -> _Job:
             # A terminal's Ctrl-C is for the runner alone, which then stops each run once.
             start_new_session=True,
         )
-    return _Job(planned, stamp, process, time.monotonic())
+    return _Job(planned, stamp, process, time.monotonic(), resumes)
 
 
 def _written(planned: Planned) -> Path:

@@ -151,8 +151,10 @@ def _panel(panel: Panel, x: float, y: float, width: float) -> str:
             f'<text x="{left - 6:.0f}" y="{up(value) + 4:.1f}" text-anchor="end">{label}</text>'
         )
     for value in x_ticks:
+        # The last one would run out of the card.
+        anchor = "end" if across(value) > right - 8 else "middle"
         parts.append(
-            f'<text x="{across(value):.1f}" y="{bottom + 16:.0f}" text-anchor="middle">'
+            f'<text x="{across(value):.1f}" y="{bottom + 16:.0f}" text-anchor="{anchor}">'
             f"{value:g}</text>"
         )
     parts.append(

@@ -44,6 +44,7 @@ def gathered(isolation, options, evidence_command, gather_evidence):
     return root, done
 
 
+@pytest.mark.slow
 def test_every_run_is_brought_to_its_end(gathered):
     root, done = gathered
     assert "full seed 1: goes on" in done.stderr
@@ -63,6 +64,7 @@ def read(path):
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.mark.slow
 def test_the_killed_run_equals_an_unbroken_one(gathered, small_words, tmp_path):
     root, _ = gathered
     words = [*small_words, "seed=1", "steps=3", "heldout_every=1", f"run_dir={tmp_path / 'run'}"]
@@ -84,6 +86,7 @@ def timeless(rows):
     return [{k: v for k, v in row.items() if not k.startswith("seconds")} for row in rows]
 
 
+@pytest.mark.slow
 def test_what_is_kept_of_a_measurement_is_what_was_measured(gathered):
     folder = gathered[0] / "runs" / "full" / "seed-1"
     for row in read(folder / "metrics.jsonl"):
@@ -95,6 +98,7 @@ def test_what_is_kept_of_a_measurement_is_what_was_measured(gathered):
         assert row["seconds_heldout"] > 0
 
 
+@pytest.mark.slow
 def test_the_pages_are_written_and_name_no_place_of_the_machine(gathered):
     root, done = gathered
     docs = root / "docs"
@@ -126,6 +130,7 @@ def test_the_pages_are_written_and_name_no_place_of_the_machine(gathered):
     assert len({run["weights_sha256"] for run in runs}) == 1
 
 
+@pytest.mark.slow
 def test_asked_again_nothing_is_repeated_and_the_pages_are_the_same(
     gathered, options, gather_evidence
 ):
@@ -139,6 +144,7 @@ def test_asked_again_nothing_is_repeated_and_the_pages_are_the_same(
     assert {p: p.stat().st_mtime_ns for p in (root / "runs").glob("*/*/metrics.jsonl")} == logs
 
 
+@pytest.mark.slow
 def test_runs_of_other_settings_are_refused_and_stay(gathered, options, capsys):
     root, words = options
     assert main([*map(str, words), "learning_rate=0.5"]) == 2
