@@ -155,7 +155,7 @@ def words(model_folder):
             "model": model_folder,
             "run_dir": run_dir,
             "setting": "games",
-            # What the preset is tuned to is its own affair: here a random model trains for a moment.
+            # What the preset is tuned to is its own affair: here a random model trains a moment.
             "replay_samples": 0,
             "learning_rate": 3e-4,
             "designer_learning_rate": 3e-4,
