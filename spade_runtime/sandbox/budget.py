@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import random
 import resource
 import time
 from pathlib import Path
@@ -16,9 +17,17 @@ SLACK_SECONDS = 0.03
 """A child reports the items of a batch every 5 ms: that and the wake-up are not the call's."""
 _GRANT_STEP_SECONDS = 30.0
 LOOK_SECONDS = 0.05
-"""A call that is slow is looked at this often, to tell a child that sleeps from one that waits."""
+"""A call that is slow is looked at about this often, to tell a child that sleeps from one that
+waits. When, is drawn: one that knew could be awake for the look alone, and pass for starved."""
 STARVED_FACTOR = 4.0
 """A starved child, which did nothing wrong, gets this many times the wall clock's backstop."""
+
+_draw = random.SystemRandom().random
+
+
+def look_seconds() -> float:
+    """How long until the next look at a slow call."""
+    return LOOK_SECONDS * (0.5 + _draw())
 
 
 def cpu_clock(pid: int) -> float:
@@ -101,7 +110,7 @@ class Budget:
             return max(1, math.ceil((self.seconds + SLACK_SECONDS - since) * 1000))
         left = self.seconds + SLACK_SECONDS - (self._cpu() - self._cpu_mark)
         wall = self.wall_seconds - since
-        left = min(left, wall if wall > 0 else left, LOOK_SECONDS)
+        left = min(left, wall if wall > 0 else left, look_seconds())
         return max(5, math.ceil(left * 1000))
 
     def progress(self) -> bool:

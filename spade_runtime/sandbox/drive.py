@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from spade_runtime.errors import EnvFault
+from spade_runtime.sandbox.budget import look_seconds
 from spade_runtime.sandbox.channel import RawChild
 from spade_runtime.sandbox.orders import Order
 from spade_runtime.sandbox.pending import Pending
@@ -17,7 +18,6 @@ from spade_runtime.sandbox.wire import Columns
 from spade_runtime.sandbox.workers import WORKER_SECONDS
 
 _BUSY_SECONDS = 0.002
-_SWEEP_MS = int(WORKER_SECONDS * 1000) + 1
 
 
 Reply = list[Any] | Columns | EnvFault
@@ -45,20 +45,20 @@ def exchanged(work: Work) -> list[Reply]:
     waiting = [place for place, (_, order) in enumerate(work) if order.count][::-1]
     running: dict[int, tuple[int, Pending]] = {}
     poll = select.poll()
-    swept = time.monotonic()
+    swept, pause = time.monotonic(), WORKER_SECONDS
     near = sum(child.expected(order) for child, order in work) < NEAR_SECONDS
     try:
         while waiting or running:
             _fill(work, waiting, running, results, poll, near=near)
-            events = poll.poll(_SWEEP_MS) if running else ()
+            events = poll.poll(int(pause * 1000) + 1) if running else ()
             ready = [one for one, _ in events if running[one][1].pump()]
-            if time.monotonic() - swept > WORKER_SECONDS:
+            if time.monotonic() - swept > pause:
                 # Requests that take this long no longer keep others from beginning.
                 near = False
                 for place, _ in running.values():
                     work[place][0].yield_worker()
                     work[place][0].spread()
-                swept = time.monotonic()
+                swept, pause = time.monotonic(), look_seconds()
                 ready += [
                     one
                     for one, (_, pending) in running.items()

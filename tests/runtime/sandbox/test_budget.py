@@ -81,6 +81,15 @@ def test_sleeping_is_the_child_s_own_time() -> None:
     assert budget.spent() and not budget.over_cpu()
 
 
+@pytest.mark.hostile
+def test_hostile_child_can_not_foresee_when_it_is_looked_at() -> None:
+    # One that is awake for the looks alone would have time without end, and pass for starved.
+    budget = Budget(os.getpid(), 5.0, 1, 1000.0)
+    assert not budget.spent()
+    waits = [budget.wait_ms() for _ in range(40)]
+    assert len(set(waits)) > 5 and 20 <= min(waits) < 50 < max(waits) <= 76
+
+
 def test_a_call_that_is_slow_but_within_its_time_passes(
     bare: SandboxPool, opened: Callable[..., RawChild], write: Callable[..., str]
 ) -> None:
