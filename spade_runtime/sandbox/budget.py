@@ -156,7 +156,8 @@ class Budget:
         if delay is not None and self._look_delay is not None:
             own -= delay - self._look_delay
         slept = passed * self._looks_asleep / max(1, self._looks)
-        return min(own, self._cpu() - self._cpu_mark + slept) < self.seconds
+        # With the slack that computing has: between the two it would be taken for asleep.
+        return min(own, self._cpu() - self._cpu_mark + slept) < self.seconds + SLACK_SECONDS
 
     def over_cpu(self) -> bool:
         """Whether one call, or all of them, used more processor time than allowed."""

@@ -75,10 +75,19 @@ def test_a_batch_has_no_more_than_the_time_of_all_calls() -> None:
 def test_sleeping_is_the_child_s_own_time() -> None:
     budget = Budget(os.getpid(), 0.05, 1, 2.0)
     assert not budget.spent()
-    time.sleep(0.12)
+    time.sleep(0.3)
     # This process is awake whenever it looks, so tell the budget what it would have seen.
     budget._looks_asleep = budget._looks
     assert budget.spent() and not budget.over_cpu()
+
+
+def test_a_call_within_the_slack_of_its_time_is_not_taken_for_asleep() -> None:
+    budget = Budget(os.getpid(), 100.0, 1, 2.0)
+    assert not budget.spent()
+    # The processor gave it a little more than its time, and the backstop is reached just then.
+    budget._cpu_mark -= 100.0 + SLACK_SECONDS / 2
+    budget._look_cpu += 100.0 + SLACK_SECONDS / 2
+    assert not budget.over_cpu() and budget.starved()
 
 
 @pytest.mark.hostile
