@@ -140,8 +140,6 @@ class Book:
         return ResetResult(start.observation, info)
 
     def _counted(self, slot: int, turn: int) -> int:
-        # Never in place: a group's results hold the list as it was.
-        self.turns = [*self.turns]
         self.turns[slot] = turn
         self._room -= 1
         return turn
@@ -204,16 +202,16 @@ class Book:
         observations, rewards, terminated, truncated, infos, paid, ended = steps
         if len(slots) == len(self.turns):
             # All slots, whatever their order: `slots` names none twice.
-            turns = self.turns = [turn + 1 for turn in self.turns]
+            self.turns = [turn + 1 for turn in self.turns]
         else:
-            turns = self.turns = [*self.turns]
             for slot in slots:
-                turns[slot] += 1
+                self.turns[slot] += 1
         self._room -= 1
         if self._room <= 0:
             ended = True
-        if slots is not self.all:
-            turns = [turns[slot] for slot in slots]
+        counted = self.turns
+        # A copy: the results are the caller's, and the count goes on.
+        turns = [*counted] if slots is self.all else [counted[slot] for slot in slots]
         solved = [False] * len(turns)
         if ended:
             ended = self._end(slots, turns, terminated, truncated)

@@ -24,7 +24,7 @@ strange = st.sampled_from(
         RawStep("a", float("nan"), False, False, b"{}"),
         RawStep("a", float("inf"), False, False, b"{}"),
         RawStep("a", 2.0, True, False, b"{}"),
-        RawStep("a", 20, True, False, b"{}"),
+        RawStep("a", 20.0, True, False, b"{}"),
         RawStep("a", 0.0, False, False, b"[1]"),
         RawStep("a", 0.0, False, False, b'{"a": "' + b"x" * 9000 + b'"}'),
     ]
