@@ -197,6 +197,8 @@ def forced(make_tokenizer, talker):
     from spade_train.policies.hf import HFPolicy
 
     class Forced(HFPolicy):
+        write = staticmethod(answer)
+
         def generate(self, prompts, sampling, seeds):
             if sampling.max_tokens < 40:  # the agent speaks for itself
                 return super().generate(prompts, sampling, seeds)
@@ -204,7 +206,7 @@ def forced(make_tokenizer, talker):
 
         @torch.inference_mode()
         def _force(self, prompt, seed):
-            text = answer(self.decode(prompt), seed)
+            text = self.write(self.decode(prompt), seed)
             ids = [*self.template.plain(text), self.template.end_of_turn]
             logits = self.model(input_ids=torch.tensor([prompt + ids])).logits[
                 0, len(prompt) - 1 : -1
@@ -212,9 +214,12 @@ def forced(make_tokenizer, talker):
             logp = torch.log_softmax(logits.float(), -1)
             return Generation(ids, logp[range(len(ids)), ids].tolist(), "stop")
 
-    def make(seed=0):
+    def make(seed=0, write=None):
         tokenizer = make_tokenizer()
-        return Forced(talker(tokenizer, seed), tokenizer, name="forced")
+        policy = Forced(talker(tokenizer, seed), tokenizer, name="forced")
+        if write is not None:
+            policy.write = write
+        return policy
 
     return make
 
