@@ -85,7 +85,11 @@ def measure(
         acceptance=made.acceptance or 0.0,
         hints=sum(d.hint is not None for d in made.pool) / max(len(made.pool), 1),
         refusals=refusals,
-        heldout={key.removeprefix("heldout/"): value for key, value in heldout.items()},
+        heldout={
+            key.removeprefix("heldout/"): value
+            for key, value in heldout.items()
+            if key.startswith("heldout/")
+        },
         random=_scripted(config, pool, right=0.0),
         scripted=_scripted(config, pool, right=1.0),
     )

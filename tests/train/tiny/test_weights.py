@@ -31,13 +31,13 @@ def test_they_are_small_and_load_as_any_other_model(policy):
 
 def test_most_designs_are_accepted(measured):
     assert measured.designs == 48
-    assert measured.acceptance > 0.55, measured.refusals
-    assert measured.hints > 0.9
+    assert measured.acceptance > 0.9, measured.refusals
+    assert measured.hints > 0.95
 
 
 def test_hints_are_used_and_there_is_room_to_learn(measured):
     unhinted, hinted = measured.heldout["win_rate"], measured.heldout["win_rate_hinted"]
-    assert hinted > unhinted + 0.15
-    assert unhinted < 0.4
+    assert hinted > unhinted + 0.35
+    assert measured.random < unhinted < 0.3
     assert measured.scripted == 1.0
-    assert measured.random < 0.3
+    assert measured.random < 0.15
