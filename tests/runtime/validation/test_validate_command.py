@@ -142,7 +142,11 @@ def test_a_stop_keeps_what_was_found(
     for number in range(200):
         write(f"envs/{number:03d}.py", sum_game)
     words = ["validate", str(tmp_path / "envs"), "--format", "json", "--jobs", str(jobs)]
-    program = "from spade_runtime.cli import main; raise SystemExit(main())"
+    # A shell that starts the tests in the background has them ignore Ctrl-C, and this one too.
+    program = (
+        "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+        "from spade_runtime.cli import main; raise SystemExit(main())"
+    )
     with subprocess.Popen(
         [sys.executable, "-c", program, *words],
         stdout=subprocess.PIPE,
