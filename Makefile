@@ -5,6 +5,7 @@
 
 PYTHON ?= python3
 RUN ?= runs/demo
+SEED ?= 0
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
@@ -32,7 +33,7 @@ $(STAMP): pyproject.toml constraints.txt
 	@touch $(STAMP)
 
 demo: setup
-	$(BIN)/spade train --preset tiny run_dir=$(RUN)
+	$(BIN)/spade train --preset tiny seed=$(SEED) run_dir=$(RUN)
 
 test: setup
 	$(BIN)/python -m pytest
