@@ -321,10 +321,10 @@ def _reward(value: Any, spec: EnvSpec) -> float:
     if low <= value <= high:
         return float(value)
     if not math.isfinite(value):
-        _refuse("SPD403", f"step's reward is {value}, which is not finite")
+        _refuse("SPD403", f"step's reward is {float(value)}, which is not finite")
     if spec.dialect == "published":
         return max(low, min(high, float(value)))
-    return _refuse("SPD403", f"step's reward is {value}; it lies between {low:g} and {high:g}")
+    return _refuse("SPD403", f"step's reward is {float(value)}; it lies between {low:g} and {high:g}")
 
 
 def _info(value: Any, call: str, code: str, limits: Limits) -> dict[str, Any]:

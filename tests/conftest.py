@@ -10,6 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from hypothesis import HealthCheck, settings
+
+# A busy machine is slow, which says nothing about the code.
+settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("steady")
 
 if TYPE_CHECKING:
     from spade_runtime.sandbox import SandboxPool
