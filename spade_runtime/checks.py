@@ -324,7 +324,8 @@ def _reward(value: Any, spec: EnvSpec) -> float:
         _refuse("SPD403", f"step's reward is {float(value)}, which is not finite")
     if spec.dialect == "published":
         return max(low, min(high, float(value)))
-    return _refuse("SPD403", f"step's reward is {float(value)}; it lies between {low:g} and {high:g}")
+    seen = f"step's reward is {float(value)}"
+    return _refuse("SPD403", f"{seen}; it lies between {low:g} and {high:g}")
 
 
 def _info(value: Any, call: str, code: str, limits: Limits) -> dict[str, Any]:

@@ -145,7 +145,7 @@ def check_sample(sample: Conversation, policy: Policy) -> None:
     runs = _runs(sample.mask)
     for start, end in runs:
         bit, logprobs = sample.mask[start], sample.logprobs[start:end]
-        sound = [_TINY >= x for x in logprobs] if bit else [x == 0.0 for x in logprobs]
+        sound = [x <= _TINY for x in logprobs] if bit else [x == 0.0 for x in logprobs]
         if not all(sound):
             place = sound.index(False)
             raise TokenInvariantError(
