@@ -29,6 +29,7 @@ from typing import Any
 
 import gymnasium
 from _command_line import tell
+from _timing import timed
 from gymnasium.envs.registration import registry
 from gymnasium.vector import AsyncVectorEnv, SyncVectorEnv
 
@@ -93,17 +94,6 @@ class ToldWalk(Walk):
         said, reward, terminated, truncated, info = super().step(action)
         info["spade"] = {"turn": self.place, "solved": False, "fault": None, "action": action}
         return said, reward, terminated, truncated, info
-
-
-def timed(call: Callable[[], object], times: int) -> dict[str, float]:
-    """Seconds of one call: the median and the best."""
-    seen = []
-    gc.collect()
-    for _ in range(times):
-        start = time.perf_counter()
-        call()
-        seen.append(time.perf_counter() - start)
-    return {"median": statistics.median(seen), "best": min(seen)}
 
 
 def making(times: int) -> dict[str, dict[str, float]]:

@@ -10,16 +10,15 @@ on another, which has to be woken by an interrupt.
 
 from __future__ import annotations
 
-import gc
 import os
 import statistics
 import sys
 import time
-from collections.abc import Callable
 from typing import Any
 
 import msgspec
 from _command_line import tell
+from _timing import timed
 from gymnasium_side import SOURCE
 
 from spade_envs.vector_infos import Notes
@@ -42,17 +41,6 @@ SPEC = EnvSpec(
     skill="spatial_reasoning",
     max_turns=100,
 )
-
-
-def timed(call: Callable[[], object], times: int) -> dict[str, float]:
-    """Seconds of one call: the median and the best."""
-    seen = []
-    gc.collect()
-    for _ in range(times):
-        start = time.perf_counter()
-        call()
-        seen.append(time.perf_counter() - start)
-    return {"median": statistics.median(seen), "best": min(seen)}
 
 
 def opened(count: int, sent: list[bytes]) -> Child:

@@ -7,7 +7,6 @@ between figures.
 
 from __future__ import annotations
 
-import gc
 import os
 import statistics
 import time
@@ -18,6 +17,7 @@ from typing import Any
 import gymnasium
 import numpy as np
 from _command_line import tell
+from _timing import timed
 
 from spade_runtime.sandbox import orders
 from spade_runtime.sandbox.channel import RawChild
@@ -59,17 +59,6 @@ class Walk(gymnasium.Env[str, str]):
     def step(self, action: str) -> tuple[str, float, bool, bool, dict[str, Any]]:
         self.place += 1
         return f"You stand at {self.place}.", 0.0, False, False, {}
-
-
-def timed(call: Callable[[], object], times: int) -> dict[str, float]:
-    """Seconds of one call: the median and the best."""
-    seen = []
-    gc.collect()
-    for _ in range(times):
-        start = time.perf_counter()
-        call()
-        seen.append(time.perf_counter() - start)
-    return {"median": statistics.median(seen), "best": min(seen)}
 
 
 def scaled(found: dict[str, float], by: float) -> dict[str, float]:

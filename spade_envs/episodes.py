@@ -16,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from spade_envs.manifest import require_contract
 from spade_runtime.errors import SpadeError, UsageError
-from spade_runtime.messages import with_hint
+from spade_runtime.messages import split_results, with_hint
 from spade_runtime.sandbox.session import ResetResult, StepResult
 from spade_runtime.spec import CONTRACT_VERSION, EnvSpec, Sha256
 
@@ -190,29 +190,16 @@ def as_chat(message: Any, observation: str) -> list[dict[str, Any]]:
         call if "function" in call else {"type": "function", "function": call} for call in calls
     ]
     named = [{"id": f"call_{place}", **call} for place, call in enumerate(named)]
+    answers = split_results(observation, len(named))
+    answers += [""] * (len(named) - len(answers))
     text = message.get("content") or "" if isinstance(message, dict) else ""
     return [
         {"role": "assistant", "content": text, "tool_calls": named},
         *(
             {"role": "tool", "tool_call_id": call["id"], "content": answer}
-            for call, answer in zip(named, split_results(observation, len(named)), strict=True)
+            for call, answer in zip(named, answers, strict=True)
         ),
     ]
-
-
-def split_results(observation: str, calls: int) -> list[str]:
-    r"""The results of several calls, which an observation numbers; what is missing is empty.
-
-    >>> split_results("[1] a\n[2] b", 2)
-    ['a', 'b']
-    """
-    if calls < 2 or not observation.startswith("[1] "):
-        return [observation, *[""] * (calls - 1)]
-    parts, rest = [], observation.removeprefix("[1] ")
-    for number in range(2, calls + 1):
-        part, _, rest = rest.partition(f"\n[{number}] ")
-        parts.append(part)
-    return [*parts, rest]
 
 
 def _fault(info: dict[str, Any]) -> Fault | None:

@@ -333,3 +333,21 @@ def _xml_call(text: str, position: int) -> tuple[Item, int]:
         position = closing.end()
     name = opening.group(1).strip()
     return ParsedCall(name, arguments, None, True), position + len("</function>")
+
+
+def split_results(observation: str, calls: int) -> list[str]:
+    r"""Part the numbered results of several calls, as one observation holds them.
+
+    >>> split_results("[1] a\n[2] b", 2)
+    ['a', 'b']
+    """
+    if calls < 2 or not observation.startswith("[1] "):
+        return [observation]
+    results = []
+    rest = observation.removeprefix("[1] ")
+    for number in range(2, calls + 1):
+        text, mark, rest = rest.partition(f"\n[{number}] ")
+        results.append(text)
+        if not mark:
+            return results
+    return [*results, rest]

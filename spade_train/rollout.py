@@ -19,7 +19,7 @@ from itertools import pairwise
 from typing import Any, Protocol, TypeVar
 
 from spade_runtime.errors import EnvFault, HostError, InvalidEnvironment, SpadeError
-from spade_runtime.messages import with_hint
+from spade_runtime.messages import split_results, with_hint
 from spade_runtime.spec import Kind
 from spade_train.errors import PolicyUnavailable
 from spade_train.ledger import Ledger
@@ -337,24 +337,6 @@ def _said(kind: Kind, observation: str, note: Mapping[str, Any]) -> list[Message
     if kind == "game" or not calls:
         return [{"role": "user", "content": observation}]
     return [{"role": "tool", "content": text} for text in split_results(observation, len(calls))]
-
-
-def split_results(observation: str, calls: int) -> list[str]:
-    r"""Part the numbered results of several calls.
-
-    >>> split_results("[1] a\n[2] b", 2)
-    ['a', 'b']
-    """
-    if calls < 2 or not observation.startswith("[1] "):
-        return [observation]
-    results = []
-    rest = observation.removeprefix("[1] ")
-    for number in range(2, calls + 1):
-        text, mark, rest = rest.partition(f"\n[{number}] ")
-        results.append(text)
-        if not mark:
-            return results
-    return [*results, rest]
 
 
 def _tool(tool: Any) -> Mapping[str, Any]:

@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from spade_envs.agents import AgentSettings, View
-from spade_envs.episodes import split_results
 from spade_runtime.errors import UsageError
-from spade_runtime.messages import parse_tool_calls
+from spade_runtime.messages import parse_tool_calls, split_results
 from spade_train.policies.base import Message, Policy, Sampling
 from spade_train.prompts import Style, agent_messages
 

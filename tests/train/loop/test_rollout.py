@@ -2,12 +2,13 @@
 
 import pytest
 
+from spade_runtime.messages import split_results
 from spade_train.errors import PolicyUnavailable
 from spade_train.ledger import Ledger
 from spade_train.plays import Group
 from spade_train.policies.base import Sampling
 from spade_train.policies.scripted import ScriptedPolicy, fixed, solution
-from spade_train.rollout import Rollout, RolloutSettings, split_results
+from spade_train.rollout import Rollout, RolloutSettings
 
 pytestmark = pytest.mark.usefixtures("isolation")
 
