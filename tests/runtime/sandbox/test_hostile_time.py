@@ -81,7 +81,8 @@ def test_hostile_wait_for_a_lock_is_found_by_the_wall_clock(
 def test_hostile_hang_names_its_instance_and_its_action(
     bare: SandboxPool, opened: Callable[..., RawChild], write: Callable[..., str]
 ) -> None:
-    step = "while action == 'hang':\n    pass\nend = 200000\nwhile end:\n    end -= 1"
+    # Each call takes several times as long as replies are held back, on a fast machine too.
+    step = "while action == 'hang':\n    pass\nend = 1000000\nwhile end:\n    end -= 1"
     with opened(bare, write(step=step), 8) as child, pytest.raises(EnvTimeout) as caught:
         child.step(range(8), ["a", "b", "c", "d", "e", "f", "hang", "g"])
     assert caught.value.evidence.last_action == "hang"

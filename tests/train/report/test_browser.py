@@ -37,6 +37,15 @@ def report(run_folder, tmp_path_factory):
     return write_report(run_folder, tmp_path_factory.mktemp("page") / "report.html")[0]
 
 
+def wait_until(page, holds, seconds=180):
+    """Ask again and again: a wait inside the page would need `eval`, which the page forbids."""
+    for _ in range(seconds * 20):
+        if holds():
+            return
+        page.wait_for_timeout(50)
+    raise AssertionError(f"did not come true in {seconds} s")
+
+
 @pytest.fixture
 def visit(chromium):
     """Open a page and hold it to silence: no console line, no error, no request but the file."""
@@ -128,7 +137,8 @@ def test_the_two_sources_scroll_as_one(visit, report):
     page = visit(report, width=800, height=500)
     page.add_style_tag(content=".version .code { max-height: 8rem !important; }")
     page.evaluate("document.querySelectorAll('#designs pre')[0].scrollTop = 120")
-    page.wait_for_function("document.querySelectorAll('#designs pre')[1].scrollTop === 120")
+    other = "document.querySelectorAll('#designs pre')[1].scrollTop"
+    wait_until(page, lambda: page.evaluate(other) == 120)
 
 
 def test_one_seed_is_played_twice_turn_by_turn(visit, report):
@@ -216,9 +226,7 @@ def test_a_card_opens_source_hint_and_transcripts_and_gives_the_focus_back(visit
         assert part in text
     assert page.locator("dialog .say.actor").count() >= 4
     page.click("dialog button[aria-label='Next environment']")
-    page.wait_for_function(
-        "t => document.getElementById('detail-title').textContent !== t", arg=title
-    )
+    wait_until(page, lambda: page.inner_text("#detail-title") != title)
     page.keyboard.press("Escape")
     page.wait_for_selector("dialog:not([open])", state="attached")
     assert page.evaluate("document.activeElement.classList.contains('card')")
