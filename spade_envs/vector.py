@@ -72,7 +72,7 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
         render_mode: str | None = None,
         level: IsolationLevel = "strict",
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
-        per_child: int = 32,
+        per_child: int = 64,
     ) -> None:
         super().__init__()
         named = {"source": source, "path": path, "pool": pool, "sha256": sha256}
