@@ -215,7 +215,7 @@ class RawChild:
         self._asker = threading.get_ident()
         self._holds_worker = self._workers.take(blocking=blocking)
         if not self._holds_worker and not blocking:
-            self._busy.release()
+            self._leave()
             raise BlockingIOError("all workers compute")
         try:
             self._must_serve()
@@ -390,6 +390,7 @@ class RawChild:
 
     def _leave(self) -> None:
         self.yield_worker()
+        self._asker = 0  # first: the next one to hold the lock may not have written its name yet
         self._busy.release()
 
 
