@@ -286,7 +286,7 @@ def test_hostile_child_shared_by_threads_answers_each(
         opened(bare, write(step="said = action"), 32) as child,
         ThreadPoolExecutor(32) as threads,
     ):
-        for _ in range(5):
+        for _ in range(40):
             found = list(threads.map(lambda slot: child.step([slot], [f"m{slot}"]), range(32)))
             assert [item.observation for (item,) in found] == [f"m{slot}" for slot in range(32)]  # type: ignore[union-attr]
 
