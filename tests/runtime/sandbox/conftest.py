@@ -143,7 +143,7 @@ def call(number, *arguments):
     words = [ctypes.c_long(word) for word in (*arguments, 0, 0, 0, 0, 0, 0)[:6]]
     ctypes.set_errno(0)
     result = libc.syscall(ctypes.c_long(number), *words)
-    return "ok" if result >= 0 else errno.errorcode.get(ctypes.get_errno(), "?")
+    return "ok" if result != -1 else errno.errorcode.get(ctypes.get_errno(), "?")
 """
 
 
