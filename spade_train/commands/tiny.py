@@ -139,7 +139,7 @@ command = Command(
     "build the embedded policy from nothing",
     _configure,
     _run,
-    "The embedded policy is a decoder of about a million parameters that writes small environments "
-    "and plays them. `spade tiny build --out FOLDER` trains it from nothing on data that the "
-    "project generates: scripted play in the sandbox, designs, and hints.",
+    "The embedded policy is a decoder of some hundred thousand parameters that writes small "
+    "environments and plays them. `spade tiny build --out FOLDER` trains it from nothing on data "
+    "that the project generates: scripted play in the sandbox, designs, and hints.",
 )

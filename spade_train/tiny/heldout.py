@@ -1,9 +1,9 @@
 """Environments that the warm start never saw, on which the agent is measured.
 
 Two parts. *Known families*: settings that are in no warm-start design, operations and levers spread
-evenly. *New families*: other structures and wordings, longer chains, more options, the same
-operations on other things. The operations' words mean what the designer's convention says, since
-that is what self-play can teach. None of these is ever trained on.
+evenly. *New families*: other structures and wordings, more options, the same operations on other
+things. The operations' words mean what the designer's convention says, since that is what self-play
+can teach. None of these is ever trained on.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Every environment of the world asks about a made-up *operation* (`twist`, `ebb`, ...). What an
 operation does is a convention of the designer: its sources always give `surge` the rule "two steps
-forward". The agent is never told the convention. Its warm start plays with words and rules paired
-at random, so it can follow a hint but knows no word; what the words mean is what self-play can
-teach it.
+forward". The agent is never told the convention. Its warm start hints at words and rules paired at
+random, so that it follows a hint, and leaves it an inkling of the words' own meaning; to learn what
+they mean is left to self-play.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Scripted play of mixed quality: what the warm start shows of how the world is played.
 
-Told the rule the player mostly answers right; otherwise it answers with any option that is shown.
-So the format, valid options and the use of hints can be learned from it, while what an operation
-word means cannot. Right answers come from the environment's own `solution()`.
+Told the rule the player mostly answers right; otherwise it answers with any option on show, but for
+the few times that its caller lets it know. So the format, valid options and the use of hints can be
+learned from it, and of what an operation's word means no more than an inkling. Right answers come
+from the environment's own `solution()`.
 """
 
 from __future__ import annotations
