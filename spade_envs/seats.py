@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from operator import or_
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,6 +17,10 @@ from spade_runtime.messages import with_hint
 from spade_runtime.sandbox.book import Moves, fault_notes
 from spade_runtime.sandbox.session import SEED_END, EnvSession, ResetResult, StepResult, Talk
 from spade_runtime.spec import IsolationLevel
+
+_UNSAID = object()
+"""Stands in a round's row for a slot that was given no action."""
+_ROWS_MAX = 256
 
 
 class Seat:
@@ -41,29 +46,23 @@ class Seat:
         self.over = True
         self.failed = False
         self.alive = False
-        self._actions: list[Any] = []
-        self._shown = ""
-        self._observation = ""
         self._seed: int | None = None
         self._random: np.random.Generator | None = None
 
     @property
     def actions(self) -> list[Any]:
         """Raw actions of its present episode, which replay it."""
-        self.table.settle()
-        return self._actions
+        return self.table.record.actions(self.slot)
 
     @property
     def shown(self) -> str:
         """The last observation as the class gave it, without a hint."""
-        self.table.settle()
-        return self._shown
+        return self.table.record.shown[self.slot]
 
     @property
     def observation(self) -> str:
         """The last observation as the agent saw it."""
-        self.table.settle()
-        return self._observation
+        return self.table.record.seen[self.slot]
 
     @property
     def running(self) -> bool:
@@ -87,28 +86,12 @@ class Seat:
 
     def began(self, result: ResetResult, limit: int | None, hint: str | None) -> None:
         """Take the result of a reset."""
-        self.table.settle()
-        self.table.calm = False
+        self.table.unsettle()
         self.failed = self.fault is not None
         self.alive = not self.failed
-        self.limit, self._actions, self.info, self.over = limit, [], result.info, False
-        self._shown = result.observation
-        self._observation = "" if self.failed else with_hint(result.observation, hint)
-
-    def took(self, result: StepResult) -> bool:
-        """Take the result of a step; says whether the episode is over."""
-        observation, _, terminated, truncated, info = result
-        self.table.settle()
-        self._shown = self._observation = observation
-        self._actions.append(info["spade"]["action"])
-        self.over = terminated or truncated
-        self.table.calm = False
-        return self.over
-
-    def moved(self, actions: Sequence[str], observation: str) -> None:
-        """Take the actions of rounds, and what the last of them showed."""
-        self._actions += actions
-        self._shown = self._observation = observation
+        self.limit, self.info, self.over = limit, result.info, False
+        seen = "" if self.failed else with_hint(result.observation, hint)
+        self.table.record.begin(self.slot, result.observation, seen)
 
     def lost(self) -> StepResult:
         """What a step gives where there is no episode to step: the fault that ended it."""
@@ -144,30 +127,98 @@ class Turn(NamedTuple):
     where: Places
 
 
+class Record:
+    """What was said and shown in the slots of one session, kept by round.
+
+    A round appends one row; nobody may ever ask for the actions of one slot, and to hand each its
+    own takes as long as the step itself.
+
+    Args:
+        slots: how many.
+
+    Attributes:
+        shown: each slot's last observation as the class gave it.
+        seen: the same as the agent saw it, with its hint.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self.shown = [""] * slots
+        self.seen = [""] * slots
+        self._kept: list[list[Any]] = [[] for _ in range(slots)]
+        self._rows: list[list[Any]] = []
+        self._first = [0] * slots
+        """The row that each slot's episode begins with."""
+
+    def begin(self, slot: int, shown: str, seen: str) -> None:
+        """A slot's episode begins, which forgets the last one."""
+        # Lists of a round may lie here as they came: replaced, never changed.
+        self.shown, self.seen = [*self.shown], [*self.seen]
+        self.shown[slot], self.seen[slot] = shown, seen
+        self._kept[slot], self._first[slot] = [], len(self._rows)
+
+    def add(self, slots: Sequence[int] | None, actions: list[Any], shown: list[str]) -> None:
+        """Some slots were given these actions and showed these texts; None stands for all."""
+        if slots is None:
+            self._rows.append(actions)
+            self.shown = self.seen = shown
+        else:
+            row: list[Any] = [_UNSAID] * len(self.shown)
+            texts = [*self.shown]
+            seen = texts if self.seen is self.shown else [*self.seen]
+            for slot, action, text in zip(slots, actions, shown, strict=True):
+                row[slot] = action
+                texts[slot] = seen[slot] = text
+            self._rows.append(row)
+            self.shown, self.seen = texts, seen
+        if len(self._rows) >= _ROWS_MAX:
+            self._part()
+
+    def actions(self, slot: int) -> list[Any]:
+        """The raw actions of a slot's present episode."""
+        self._part()
+        return self._kept[slot]
+
+    def _part(self) -> None:
+        """Give each slot what the rows hold of its present episode."""
+        rows, self._rows = self._rows, []
+        if rows:
+            for kept, said, first in zip(
+                self._kept, zip(*rows, strict=True), self._first, strict=True
+            ):
+                kept += [action for action in said[first:] if action is not _UNSAID]
+            self._first = [0] * len(self._first)
+
+
 class Table:
     """A session, and the environments of the vector that it plays.
 
     Attributes:
         where: the vector's numbers of its environments, as arrays take them best.
-        calm: every environment here has an episode to step; False where that has to be looked at.
+        record: what was said and shown.
     """
 
     def __init__(self, session: EnvSession) -> None:
         self.session = session
         self.seats: dict[int, Seat] = {}
         self.where: Places = []
-        self.calm = False
+        self.record = Record(0)
         self._everyone = Turn(self, [], [], [], [])
-        self._rounds: list[list[str]] = []
-        self._latest: list[str] = []
+        self._ended: list[int] | None = None
+        """Whose episodes are over, where all others have one; None where that has to be looked
+        at."""
 
     def seat(self, places: Sequence[int]) -> None:
         """Make the environments with these numbers, one in each slot."""
         self.seats = {place: Seat(self, slot) for slot, place in enumerate(places)}
+        self.record = Record(len(places))
         first, end = places[0], places[-1] + 1
         where = slice(first, end) if list(places) == list(range(first, end)) else list(places)
         self.where = where
         self._everyone = Turn(self, [], list(places), [], where)
+
+    def unsettle(self) -> None:
+        """Let the next turn look at each environment: one of them may be in any state."""
+        self._ended = None
 
     def turn(self, *, autoreset: bool) -> Turn:
         """What the next step does here.
@@ -175,55 +226,52 @@ class Table:
         Raises:
             EpisodeOver: an episode is over, and a step resets none.
         """
-        if self.calm:
+        resets, gone = self._ended, list[int]()
+        if resets is None:
+            resets = [place for place, seat in self.seats.items() if seat.over]
+            gone = [place for place, seat in self.seats.items() if not (seat.over or seat.alive)]
+        if resets and not autoreset:
+            raise EpisodeOver(
+                f"the episode in environment {resets[0]} has ended; reset it with "
+                "options={'reset_mask': ...}"
+            )
+        if not (resets or gone):
             return self._everyone
-        resets: list[int] = []
-        steps: list[int] = []
-        gone: list[int] = []
-        for place, seat in self.seats.items():
-            if not seat.over:
-                (steps if seat.alive else gone).append(place)
-            elif autoreset:
-                resets.append(place)
-            else:
-                raise EpisodeOver(
-                    f"the episode in environment {place} has ended; reset it with "
-                    "options={'reset_mask': ...}"
-                )
-        self.calm = not resets and not gone
-        return self._everyone if self.calm else Turn(self, resets, steps, gone, steps)
+        idle = {*resets, *gone}
+        steps = [place for place in self._everyone.steps if place not in idle]
+        return Turn(self, resets, steps, gone, np.array(steps, dtype=np.intp))
 
     def failed(self, places: Sequence[int]) -> bool:
         """Whether some of these environments' last resets brought no episode."""
         return any(self.seats[place].failed for place in places)
 
     def moved(self, turn: Turn, moves: Moves) -> None:
-        """Let the environments that were stepped take the results."""
-        seats = self.seats
+        """Let the environments that were stepped take the results; all others have an episode."""
         if turn is self._everyone:
-            # Kept as columns: nobody may ever ask, and seat by seat it takes as long as a step.
-            self._rounds.append(moves.actions)
-            self._latest = moves.observations
+            self.record.add(None, moves.actions, moves.observations)
         else:
-            self.settle()
-            for place, observation, action in zip(
-                turn.steps, moves.observations, moves.actions, strict=True
-            ):
-                seats[place].moved([action], observation)
+            slots = [self.seats[place].slot for place in turn.steps]
+            self.record.add(slots, moves.actions, moves.observations)
+        self._ended = []
         if moves.ended:
-            self.calm = False
-            for place, terminated, truncated in zip(
-                turn.steps, moves.terminated, moves.truncated, strict=True
-            ):
-                seats[place].over = terminated or truncated
+            over = map(or_, moves.terminated, moves.truncated)
+            self._ended = [place for place, end in zip(turn.steps, over, strict=True) if end]
+            for place in self._ended:
+                self.seats[place].over = True
 
-    def settle(self) -> None:
-        """Give each seat its part of the rounds that are kept as columns."""
-        if self._rounds:
-            rounds, self._rounds = self._rounds, []
-            actions = zip(*rounds, strict=True)
-            for seat, mine, shown in zip(self.seats.values(), actions, self._latest, strict=True):
-                seat.moved(mine, shown)
+    def took(self, results: Mapping[int, StepResult]) -> list[int]:
+        """Let its environments take the results of a step; says whose episodes are over."""
+        mine = [(place, seat) for place, seat in self.seats.items() if place in results]
+        taken = [results[place] for place, _ in mine]
+        self.unsettle()
+        self.record.add(
+            [seat.slot for _, seat in mine],
+            [result.info["spade"]["action"] for result in taken],
+            [result.observation for result in taken],
+        )
+        for (_, seat), result in zip(mine, taken, strict=True):
+            seat.over = result.terminated or result.truncated
+        return [place for place, seat in mine if seat.over]
 
     def resetting(
         self, places: Sequence[int], limit: int | None, hints: Sequence[str | None]

@@ -251,11 +251,7 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
                 truncated[turn.where] = moves.truncated
         rows = {place: self._seats[place].info for turn in turns for place in turn.resets}
         infos = self._notes.joined([(turn.where, moves) for turn, moves in moved], rows)
-        if self._in_order and sum(len(turn.steps) for turn, _ in moved) == self.num_envs:
-            shown = tuple(chain.from_iterable([moves.observations for _, moves in moved]))
-        else:
-            shown = self._observations()
-        return shown, rewards, terminated, truncated, infos
+        return self._observations(), rewards, terminated, truncated, infos
 
     def _outcomes(
         self, turns: list[Turn], results: list[Moves | list[StepResult] | None]
@@ -272,7 +268,7 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
     def _look_after(self) -> None:
         """Note whose episode went down with a child that another one took."""
         for seat in self._seats:
-            seat.table.calm = False
+            seat.table.unsettle()
             if not seat.over:
                 seat.alive = seat.running
 
@@ -281,11 +277,9 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
     ) -> tuple[Texts, npt.NDArray[np.float64], Flags, Flags, dict[str, Any]]:
         rewards = [0.0] * self.num_envs
         terminated, truncated = [False] * self.num_envs, [False] * self.num_envs
-        ended: list[int] = []
         for place, outcome in outcomes.items():
             _, rewards[place], terminated[place], truncated[place], _ = outcome
-            if self._seats[place].took(outcome):
-                ended.append(place)
+        ended = [place for table in self._tables or () for place in table.took(outcomes)]
         if ended and self.autoreset_mode is AutoresetMode.SAME_STEP:
             infos |= self._reset_ended(ended, infos)
         infos = dict(sorted(infos.items()))
@@ -329,6 +323,8 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
         return [(table, places) for table, places in by_table if places]
 
     def _observations(self) -> Texts:
+        if self._in_order:
+            return tuple(chain.from_iterable([table.record.seen for table in self._tables or ()]))
         return tuple([seat.observation for seat in self._seats])
 
     def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from spade_runtime.sandbox.book import Moves
 
 Flags = npt.NDArray[np.bool_]
-Places = slice | list[int]
+Places = slice | list[int] | npt.NDArray[np.intp]
 
 # A fault is a dictionary beside environments that have none; it is kept whole.
 _WHOLE = frozenset(("fault",))

@@ -184,18 +184,19 @@ class Budget:
             return 0.0  # it ended; the pipe says so, and how
 
 
-def grant(pid: int, budget: Budget, granted: float) -> float:
+def grant(pid: int, budget: Budget, seconds: float, granted: float) -> float:
     """Raise the kernel's own limit, which ends the child even where this process hangs.
 
     Args:
         pid: the child.
         budget: the request that is about to be sent.
+        seconds: processor time of all that is sent with it.
         granted: the limit that stands.
 
     Returns:
         The limit that stands now, in seconds of the child's whole life.
     """
-    need = budget.cpu_at_start + budget.seconds * budget.count + 1.0
+    need = budget.cpu_at_start + seconds + 1.0
     if need <= granted:
         return granted
     limit = math.ceil(need + _GRANT_STEP_SECONDS)

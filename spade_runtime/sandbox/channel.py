@@ -11,28 +11,15 @@ import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from spade_runtime.errors import EnvFault, Evidence, HostError, UsageError
-from spade_runtime.sandbox import orders
+from spade_runtime.errors import EnvFault, HostError, UsageError
 from spade_runtime.sandbox.budget import Budget, cpu_clock, grant
+from spade_runtime.sandbox.calls import Calls
 from spade_runtime.sandbox.exchange import Exchange
 from spade_runtime.sandbox.orders import Order
 from spade_runtime.sandbox.pending import READ_BYTES, Pending
 from spade_runtime.sandbox.placement import ALONE_SECONDS, CROWDED_SECONDS, Placement
-from spade_runtime.sandbox.verdicts import ended
-from spade_runtime.sandbox.wire import (
-    HELLO,
-    Bad,
-    Columns,
-    Inspection,
-    LoadReply,
-    Raised,
-    RawClosed,
-    RawCriterion,
-    RawReset,
-    RawSolution,
-    RawStep,
-    RawTool,
-)
+from spade_runtime.sandbox.verdicts import ended, with_evidence
+from spade_runtime.sandbox.wire import HELLO, Bad, Columns
 from spade_runtime.sandbox.workers import WORKER_SECONDS, Workers
 
 if TYPE_CHECKING:
@@ -40,12 +27,15 @@ if TYPE_CHECKING:
     from spade_runtime.spec import Limits
 
 _HELLO_SECONDS = 30.0
-_ACTION_SHOWN = 200
 _PRINTING = frozenset({"load", "reset", "step", "tool", "criterion", "solution", "close"})
 _QUICK = ("step", "reset", "tool", "criterion")
 
+Reply = list[Any] | Columns | EnvFault
+Both = tuple[Reply, Reply]
+"""The replies to two requests that were sent together."""
 
-class RawChild:
+
+class RawChild(Calls):
     """A child process that runs one class. Thread-safe; one request at a time.
 
     Every call returns one value for each slot: a claim, or `Raised` where an exception left the
@@ -72,14 +62,12 @@ class RawChild:
         workers: Workers,
         isolation: str,
     ) -> None:
+        super().__init__(source, policy=policy, limits=limits)
         self.instances = instances
-        self.limits = limits
         self.isolation = isolation
         self.fault: EnvFault | HostError | None = None
         self._nursery = nursery
         self._child = hatchling
-        self._source = source
-        self._policy = policy
         self._workers = workers
         self._busy = threading.Lock()
         self._asker = 0
@@ -98,76 +86,10 @@ class RawChild:
         self._printed = ""
         self._lease = weakref.finalize(self, _end, nursery, hatchling)
 
-    # --- the calls ---------------------------------------------------------------------------
-
-    def inspect(self) -> Inspection:
-        """Run the static gates on the source, before any of it has run."""
-        order = orders.inspect(self.limits, self._source, policy=self._policy)
-        reading: Inspection = self.run(order)[0]
-        return reading
-
-    def load(self) -> LoadReply:
-        """Run the module and find its class; call `inspect` first."""
-        reply: LoadReply = self.run(orders.load(self.limits))[0]
-        return reply
-
-    def reset(
-        self, slots: Sequence[int], seeds: Sequence[int], *, fresh: bool = True
-    ) -> list[RawReset | Raised | Bad]:
-        """Make a fresh instance in each slot, seeded, and call its `reset`.
-
-        With `fresh` off the instances that the slots hold are seeded and reset again.
-        """
-        return self.run(orders.reset(self.limits, slots, seeds, fresh=fresh))
-
-    def step(self, slots: Sequence[int], actions: Sequence[str]) -> list[RawStep | Raised | Bad]:
-        """Call `step` once for each slot named; one named several times takes several steps."""
-        return self.run(orders.step(self.limits, slots, actions))
-
-    def moves(
-        self, slots: Sequence[int], actions: Sequence[str]
-    ) -> list[RawStep | Raised | Bad] | Columns:
-        """The same as `step`, by column where nothing was out of the ordinary."""
-        return self.exchange(orders.step(self.limits, slots, actions))
-
-    def tool(
-        self, slots: Sequence[int], calls: Sequence[tuple[str, bytes, int]]
-    ) -> list[RawTool | Raised]:
-        """Run one declared tool in each slot, then ask whether the user's turn is done.
-
-        Args:
-            slots: one instance for each call.
-            calls: name, arguments as JSON, and the user turn (from 0) to ask about.
-        """
-        return self.run(orders.tool(self.limits, slots, calls))
-
-    def criteria(self, slots: Sequence[int], turns: Sequence[int]) -> list[RawCriterion | Raised]:
-        """Ask whether a user turn (from 0) is done now, in each slot."""
-        return self.run(orders.criteria(self.limits, slots, turns))
-
-    def solution(self, slots: Sequence[int]) -> list[RawSolution | Raised]:
-        """Ask for the reference solution of each slot's present state."""
-        return self.run(orders.solution(self.limits, slots))
-
-    def close_instances(self, slots: Sequence[int]) -> list[Raised | None]:
-        """Call the class's `close`, where it has one, and forget the instances."""
-        items: list[RawClosed | Raised] = self.run(orders.close(self.limits, slots))
-        return [item if isinstance(item, Raised) else None for item in items]
-
     # --- one request -------------------------------------------------------------------------
 
-    def run(self, order: Order) -> list[Any]:
-        """Send a request and wait for its reply.
-
-        Raises:
-            EnvFault: the child is lost by its own fault.
-            HostError: the machine is at fault.
-        """
-        found = self.exchange(order)
-        return found.rows() if isinstance(found, Columns) else found
-
     def exchange(self, order: Order) -> list[Any] | Columns:
-        """As `run`; steps of games are left as columns where they came so.
+        """Send a request and wait for its reply; steps of games stay columns where they came so.
 
         Raises:
             EnvFault: the child is lost by its own fault.
@@ -175,6 +97,19 @@ class RawChild:
         """
         if order.count == 0:
             return []
+        return self.finish(order, self._answered(order))
+
+    def exchange_both(self, order: Order) -> Both:
+        """As `exchange`, for an order that has another one behind it.
+
+        A fault is among the results: the first request may have been answered before it.
+
+        Raises:
+            HostError: the machine is at fault.
+        """
+        return self.finish_both(order, self._answered(order))
+
+    def _answered(self, order: Order) -> Pending:
         pending = self.start(order, near=self.expected(order) < ALONE_SECONDS)
         try:
             pending.send()
@@ -183,11 +118,12 @@ class RawChild:
         except BaseException:
             self.abandon()
             raise
-        return self.finish(order, pending)
+        return pending
 
     def expected(self, order: Order) -> float:
         """Processor time that an order may take, in seconds, going by the last one of its kind."""
-        return self._pace.get(order.phase, math.inf) * order.count
+        mine = self._pace.get(order.phase, math.inf) * order.count
+        return mine if order.then is None else mine + self.expected(order.then)
 
     def spread(self) -> None:
         """Let the child compute on any processor, where it was slow beside this thread."""
@@ -220,13 +156,15 @@ class RawChild:
         try:
             self._must_serve()
             data = order.framed()
-            exchange = Exchange(order.phase, order.request.nonce, order.count, self._reply_bytes)
+            exchange, then = self._collector(order), order.then
             self._greet()
-            budget = Budget(self._child.pid, order.seconds, order.count, self.limits.wall_factor)
-            self._cpu_granted = grant(self._child.pid, budget, self._cpu_granted)
+            budget = self._budget(order)
+            self._cpu_granted = grant(self._child.pid, budget, order.whole, self._cpu_granted)
             self._place(order, budget, near=near)
             child = self._child
-            return Pending(child.requests, child.replies, data, exchange, budget, self._ended)
+            after = None if then is None else lambda: (self._collector(then), self._budget(then))
+            ended = self._ended
+            return Pending(child.requests, child.replies, data, exchange, budget, ended, after)
         except BaseException as problem:
             if isinstance(problem, EnvFault | HostError) and self.fault is None:
                 self.fault = problem
@@ -240,16 +178,30 @@ class RawChild:
             if pending.fault is None:
                 if self._near and pending.budget.passed() > CROWDED_SECONDS:
                     self.spread()
-                claims = pending.exchange.claims
-                if order.phase in _PRINTING and type(claims) is list:
-                    self._note_printed(claims)
-                return claims
-            fault = self._blamed(pending.fault, order, pending.exchange.received)
+                return self._claims(order, pending.exchange)
+            fault = with_evidence(pending.fault, order, pending.exchange.received, self._printed)
             self.fault = fault
             self._close()
         finally:
             self._leave()
         raise fault
+
+    def finish_both(self, order: Order, pending: Pending) -> Both:
+        """End a settled request that has another one behind it, and give both results."""
+        then, before = order.then, pending.before
+        assert then is not None  # `finish` is for one alone
+        first: Reply = [] if before is None else self._claims(order, before)
+        try:
+            second: Reply = self.finish(order if before is None else then, pending)
+        except EnvFault as fault:
+            return (fault if before is None else first, fault)
+        return first, second
+
+    def _claims(self, order: Order, exchange: Exchange) -> list[Any] | Columns:
+        claims = exchange.claims
+        if order.phase in _PRINTING and type(claims) is list:
+            self._note_printed(claims)
+        return claims
 
     def yield_worker(self) -> None:
         """Let another request begin while this one still computes."""
@@ -327,12 +279,20 @@ class RawChild:
             self.spread()
             pending.expire()
 
+    def _collector(self, order: Order) -> Exchange:
+        nonce, followed = order.request.nonce, order.then is not None
+        return Exchange(order.phase, nonce, order.count, self._reply_bytes, followed=followed)
+
+    def _budget(self, order: Order) -> Budget:
+        return Budget(self._child.pid, order.seconds, order.count, self.limits.wall_factor)
+
     def _place(self, order: Order, budget: Budget, *, near: bool) -> None:
         """Choose the processor, and learn from the clock what the last request took."""
         cpu, last = budget.cpu_at_start, self._last
         if last is not None:
             self._pace[last[0]] = (cpu - last[2]) / last[1]
-        self._last = (order.phase, order.count, cpu) if order.phase in self._pace else None
+        paced = order.then is None and order.phase in self._pace
+        self._last = (order.phase, order.count, cpu) if paced else None
         self._near = near and self._placement.near()
         if not near:
             self._placement.free()
@@ -355,22 +315,6 @@ class RawChild:
             return HostError("the child was killed while it answered")
         self.cpu_seconds  # noqa: B018 - notes it while the process can still be asked
         return ended(self._nursery.ending(self._child), greeted=self._greeted)
-
-    def _blamed(
-        self, fault: EnvFault | HostError, order: Order, place: int
-    ) -> EnvFault | HostError:
-        if isinstance(fault, EnvFault):
-            action = order.sent[place] if place < len(order.sent) else None
-            seen = fault.evidence
-            fault.evidence = Evidence(
-                phase=order.phase,
-                exit_status=seen.exit_status,
-                signal=seen.signal,
-                last_action=str(action)[:_ACTION_SHOWN] if action is not None else None,
-                printed=self._printed,
-                place=place,
-            )
-        return fault
 
     def _note_printed(self, items: Sequence[Any]) -> None:
         for item in items:

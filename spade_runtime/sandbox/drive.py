@@ -10,7 +10,7 @@ from typing import Any
 
 from spade_runtime.errors import EnvFault
 from spade_runtime.sandbox.budget import look_seconds
-from spade_runtime.sandbox.channel import RawChild
+from spade_runtime.sandbox.channel import Both, RawChild, Reply
 from spade_runtime.sandbox.orders import Order
 from spade_runtime.sandbox.pending import Pending
 from spade_runtime.sandbox.placement import NEAR_SECONDS
@@ -20,7 +20,6 @@ from spade_runtime.sandbox.workers import WORKER_SECONDS
 _BUSY_SECONDS = 0.002
 
 
-Reply = list[Any] | Columns | EnvFault
 Work = Sequence[tuple[RawChild, Order]]
 
 
@@ -36,12 +35,16 @@ def drive(work: Work) -> list[list[Any] | EnvFault]:
     Raises:
         HostError: the machine is at fault. Requests that still ran are abandoned.
     """
-    return [found.rows() if isinstance(found, Columns) else found for found in exchanged(work)]
+    found: list[Any] = exchanged(work)
+    return [one.rows() if isinstance(one, Columns) else one for one in found]
 
 
-def exchanged(work: Work) -> list[Reply]:
-    """As `drive`; steps of games are left as columns where they came so."""
-    results: list[Reply] = [[] for _ in work]
+def exchanged(work: Work) -> list[Reply | Both]:
+    """As `drive`; steps of games are left as columns where they came so.
+
+    Two results for an order that has another one behind it.
+    """
+    results: list[Reply | Both] = [[] for _ in work]
     waiting = [place for place, (_, order) in enumerate(work) if order.count][::-1]
     running: dict[int, tuple[int, Pending]] = {}
     poll = select.poll()
@@ -79,7 +82,7 @@ def _fill(
     work: Work,
     waiting: list[int],
     running: dict[int, tuple[int, Pending]],
-    results: list[Reply],
+    results: list[Reply | Both],
     poll: Any,
     *,
     near: bool,
@@ -116,7 +119,9 @@ def _write_out(pending: Pending) -> None:
         pending.expire()
 
 
-def _finished(child: RawChild, order: Order, pending: Pending) -> Reply:
+def _finished(child: RawChild, order: Order, pending: Pending) -> Reply | Both:
+    if order.then is not None:
+        return child.finish_both(order, pending)
     try:
         return child.finish(order, pending)
     except EnvFault as fault:

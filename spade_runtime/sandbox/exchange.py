@@ -68,10 +68,12 @@ class Exchange:
         nonce: the request's nonce.
         count: items to expect, one for each slot.
         reply_bytes: what one instance's reply may weigh.
+        followed: the reply to another request comes behind this one.
 
     Attributes:
         received: items so far.
         done: all of them are here.
+        rest: bytes that came behind a reply that is followed.
     """
 
     __slots__ = (
@@ -79,6 +81,7 @@ class Exchange:
         "_columns",
         "_count",
         "_decode",
+        "_followed",
         "_frame_max",
         "_items",
         "_left",
@@ -86,9 +89,12 @@ class Exchange:
         "_steps",
         "done",
         "received",
+        "rest",
     )
 
-    def __init__(self, phase: str, nonce: int, count: int, reply_bytes: int) -> None:
+    def __init__(
+        self, phase: str, nonce: int, count: int, reply_bytes: int, *, followed: bool = False
+    ) -> None:
         if not 0 < count <= SLOTS_MAX:
             raise ValueError(f"a request is for 1 to {SLOTS_MAX} slots, not for {count}")
         self._decode = DECODERS[phase].decode
@@ -100,8 +106,10 @@ class Exchange:
         self._steps = phase == "step"
         self._columns: Columns | None = None
         self._items: list[Any] = []
+        self._followed = followed
         self.received = 0
         self.done = False
+        self.rest = b""
 
     @property
     def items(self) -> list[Any]:
@@ -124,7 +132,7 @@ class Exchange:
         """
         buffer = self._buffer + data if self._buffer else data
         before = self.received
-        while len(buffer) >= 4:
+        while len(buffer) >= 4 and not (self.done and self._followed):
             (size,) = HEADER.unpack_from(buffer)
             # Refused on the header alone, before a byte of the body is kept.
             if size > self._frame_max or size > self._left:
@@ -136,6 +144,8 @@ class Exchange:
             self._left -= size
             self._take(buffer[4 : 4 + size])
             buffer = buffer[4 + size :]
+        if self.done and self._followed:
+            self.rest, buffer = buffer, b""
         if self.done and buffer:
             raise WireViolation("bytes after the end of the reply")
         self._buffer = buffer

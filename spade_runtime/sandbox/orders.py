@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,7 @@ class Order:
         count: items that the reply must have.
         seconds: processor time of one call.
         sent: what each slot was given, for evidence.
+        then: another order, sent along: the child goes on to it without waiting for the parent.
     """
 
     phase: str
@@ -34,6 +35,13 @@ class Order:
     count: int
     seconds: float
     sent: Sequence[Any] = ()
+    then: Order | None = None
+
+    @property
+    def whole(self) -> float:
+        """Processor time of all calls, those of the order behind it included."""
+        mine = self.seconds * self.count
+        return mine if self.then is None else mine + self.then.whole
 
     def framed(self) -> bytes:
         """The bytes to send."""
@@ -43,7 +51,8 @@ class Order:
             # A lone surrogate in an agent's text is no reason to stop: it is shown as "?".
             self._replace_surrogates()
             body = _encode(self.request)
-        return HEADER.pack(len(body)) + body
+        rest = b"" if self.then is None else self.then.framed()
+        return HEADER.pack(len(body)) + body + rest
 
     def _replace_surrogates(self) -> None:
         if isinstance(self.request, wire.Step):
@@ -115,3 +124,11 @@ def program(limits: Limits, source: str, stdin: str, argv: Sequence[str]) -> Ord
     room = min(limits.printed_bytes, limits.reply_bytes)
     request = wire.Run(_nonce(), source, stdin, list(argv), room)
     return Order("program", request, 1, limits.load_seconds)
+
+
+OF_CALLS: dict[str, Callable[[Limits, Sequence[int], Sequence[Any]], Order]] = {
+    "reset": reset,
+    "moves": step,
+    "tool": tool,
+}
+"""What `spade_runtime.sandbox.session` asks for in the course of an episode."""

@@ -27,12 +27,25 @@ class Pending:
         exchange: collects the reply.
         budget: the time it may take.
         ended: judges a child that closed its pipe.
+        then: gives what the reply to a second request, sent along, is collected and timed by; asked
+            when the first reply is whole, which is when the second one's time begins.
 
     Attributes:
         fault: why it failed, None while it has not.
+        before: the first of two replies, once it is whole.
     """
 
-    __slots__ = ("_data", "_ended", "budget", "exchange", "fault", "replies", "requests")
+    __slots__ = (
+        "_data",
+        "_ended",
+        "_then",
+        "before",
+        "budget",
+        "exchange",
+        "fault",
+        "replies",
+        "requests",
+    )
 
     def __init__(
         self,
@@ -42,6 +55,7 @@ class Pending:
         exchange: Exchange,
         budget: Budget,
         ended: Callable[[], EnvFault | HostError],
+        then: Callable[[], tuple[Exchange, Budget]] | None = None,
     ) -> None:
         self.requests = requests
         self.replies = replies
@@ -50,6 +64,8 @@ class Pending:
         self.fault: EnvFault | HostError | None = None
         self._data = data
         self._ended = ended
+        self._then = then
+        self.before: Exchange | None = None
 
     @property
     def writing(self) -> bool:
@@ -59,7 +75,7 @@ class Pending:
     @property
     def settled(self) -> bool:
         """Whether the reply is whole, or will never be."""
-        return self.exchange.done or self.fault is not None
+        return self.fault is not None or (self.exchange.done and self._then is None)
 
     def send(self) -> None:
         """Write what goes without waiting; there is nothing to read yet."""
@@ -112,8 +128,17 @@ class Pending:
             return
         if not chunk:
             raise self._ended()
+        self._feed(chunk)
+        if self.exchange.done and self._then is not None:
+            self.before = self.exchange
+            self.exchange, self.budget = self._then()
+            self._then = None
+            if self.before.rest:
+                self._feed(self.before.rest)
+
+    def _feed(self, data: bytes) -> None:
         try:
-            moved = self.exchange.feed(chunk)
+            moved = self.exchange.feed(data)
         except WireViolation as problem:
             raise violated(problem) from None
         if moved and not self.budget.progress():

@@ -33,11 +33,16 @@ Child = RawChild | Herd
 
 
 class Ask(NamedTuple):
-    """One request that a call needs: what of `spade_runtime.sandbox.orders`, for which slots."""
+    """One request that a call needs: what of `spade_runtime.sandbox.orders`, for which slots.
+
+    `then` is another one that may be sent along; the answer is a list of both replies then, the
+    second None where it has to be asked again.
+    """
 
     phase: str
     slots: list[int]
     values: Sequence[Any]
+    then: Ask | None = None
 
 
 T = TypeVar("T")
@@ -345,8 +350,8 @@ class EnvSession:
         if slots is None:
             chosen = self._book.all
         else:
-            chosen = [int(slot) for slot in slots]
-            if any(not 0 <= slot < self.instances for slot in chosen):
+            chosen = list(map(int, slots))
+            if chosen and (min(chosen) < 0 or max(chosen) >= self.instances):
                 raise UsageError(f"slots are 0 to {self.instances - 1}, not {chosen}")
             if len(set(chosen)) != len(chosen):
                 raise UsageError(f"a slot stands twice in {chosen}")

@@ -20,7 +20,9 @@ from spade_runtime.errors import (
 from spade_runtime.sandbox.budget import STARVED_FACTOR, Budget
 from spade_runtime.sandbox.exchange import WireViolation
 from spade_runtime.sandbox.lockdown import LOCKDOWN_FAILED, STEPS
+from spade_runtime.sandbox.orders import Order
 
+_ACTION_SHOWN = 200
 OUT_OF_MEMORY_STATUS = 82
 """A child leaves with it when not even its own loop has memory left."""
 
@@ -89,3 +91,27 @@ def _exited(code: int, *, greeted: bool) -> EnvFault | HostError:
     if code == OUT_OF_MEMORY_STATUS:
         return EnvMemoryExceeded("it used up its memory", evidence=evidence)
     return EnvCrashed(f"the process left with status {code}", evidence=evidence)
+
+
+def with_evidence(
+    fault: EnvFault | HostError, order: Order, place: int, printed: str
+) -> EnvFault | HostError:
+    """Note in an environment's fault what it was doing.
+
+    Args:
+        fault: what went wrong.
+        order: the request.
+        place: position in it of the call that was not answered.
+        printed: the end of what the class printed last.
+    """
+    if isinstance(fault, EnvFault):
+        action = order.sent[place] if place < len(order.sent) else None
+        fault.evidence = Evidence(
+            phase=order.phase,
+            exit_status=fault.evidence.exit_status,
+            signal=fault.evidence.signal,
+            last_action=str(action)[:_ACTION_SHOWN] if action is not None else None,
+            printed=printed,
+            place=place,
+        )
+    return fault

@@ -5,6 +5,7 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 import spade_envs
 from spade_envs.env import SpadeEnv
+from spade_envs.seats import Record
 from spade_envs.vector import SpadeVectorEnv
 from spade_runtime.errors import EpisodeOver, UsageError
 
@@ -318,3 +319,22 @@ def test_rendering(four):
 
 def test_vectors_are_part_of_the_public_face():
     assert spade_envs.SpadeVectorEnv is SpadeVectorEnv
+
+
+def test_what_was_said_and_shown_is_kept_by_round_and_given_by_slot():
+    record = Record(3)
+    for slot in range(3):
+        record.begin(slot, f"start {slot}", f"start {slot} with a hint")
+    assert (record.shown[1], record.seen[1]) == ("start 1", "start 1 with a hint")
+    record.add(None, ["a", "b", "c"], ["A", "B", "C"])
+    record.add([0, 2], ["d", None], ["D", "E"])
+    record.begin(1, "anew", "anew, with a hint")
+    assert record.actions(1) == []
+    record.add([1], ["f"], ["F"])
+    record.begin(2, "anew", "anew")
+    record.add(None, ["g", "h", "i"], ["G", "H", "I"])
+    assert [record.actions(slot) for slot in range(3)] == [["a", "d", "g"], ["f", "h"], ["i"]]
+    assert record.shown == record.seen == ["G", "H", "I"]
+    for number in range(1000):
+        record.add(None, [number] * 3, ["x"] * 3)
+    assert record.actions(0) == ["a", "d", "g", *range(1000)]

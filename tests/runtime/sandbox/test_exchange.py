@@ -247,6 +247,18 @@ def test_each_violation_is_named(data: bytes, words: str) -> None:
     assert not caught.value.too_large
 
 
+def test_bytes_behind_a_reply_are_kept_only_where_another_is_due() -> None:
+    frame = msgspec.msgpack.encode([NONCE, 0, True, [RawReset("o", b"{}")]])
+    data = HEADER.pack(len(frame)) + frame
+    followed = Exchange("reset", NONCE, 1, REPLY_BYTES, followed=True)
+    assert followed.feed(data[:9]) is False
+    assert followed.feed(data[9:] + b"more") is True
+    assert (followed.done, followed.rest) == (True, b"more")
+    alone = Exchange("reset", NONCE, 1, REPLY_BYTES)
+    with pytest.raises(WireViolation, match="after the end"):
+        alone.feed(data + b"!")
+
+
 def test_a_header_that_announces_too_much_is_refused_before_its_body() -> None:
     exchange = Exchange("step", NONCE, 1, REPLY_BYTES)
     with pytest.raises(WireViolation, match="announced") as caught:
