@@ -23,7 +23,7 @@ from gymnasium_side import SOURCE
 
 from spade_envs.vector_infos import Notes
 from spade_runtime.messages import game_actions
-from spade_runtime.sandbox import orders, wire
+from spade_runtime.sandbox import orders, source, wire
 from spade_runtime.sandbox.book import Book, Moves
 from spade_runtime.sandbox.child import Child
 from spade_runtime.sandbox.exchange import Exchange
@@ -47,9 +47,10 @@ def opened(count: int, sent: list[bytes]) -> Child:
     """The child's side in this process, with the class loaded and `count` instances reset."""
     child = Child(sent.append)
     slots = list(range(count))
+    limits = LIMITS.printed_bytes, LIMITS.reply_bytes
+    reading = source.read(wire.Inspect(0, SOURCE, True, *limits))
     requests: list[wire.Request] = [
-        wire.Inspect(0, SOURCE, True, LIMITS.printed_bytes, LIMITS.reply_bytes),
-        wire.Load(0),
+        orders.load(LIMITS, SOURCE, reading, policy=True).request,
         wire.Reset(0, slots, slots),
     ]
     for request in requests:

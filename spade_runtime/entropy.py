@@ -35,22 +35,32 @@ class InstanceState:
 
     Attributes:
         seed: the reset seed, an integer in [0, 2**31).
-        rng: what the curated module `random` draws from; `random.Random(seed)`, so that the
-            functions of the module give what they would give after `random.seed(seed)`.
         elapsed_ns: nanoseconds that have passed on the instance's clock.
     """
 
-    __slots__ = ("_fresh", "_numpy", "_real", "_uuid", "elapsed_ns", "rng", "seed")
+    __slots__ = ("_fresh", "_numpy", "_real", "_rng", "_uuid", "elapsed_ns", "seed")
 
     def __init__(self, seed: int) -> None:
         self.seed = seed
         self.elapsed_ns = 0
-        self.rng = random.Random(seed)
+        # Seeding a generator takes longer than most classes' `reset`, and many draw from their own.
+        self._rng: random.Random | None = None
         self._uuid: random.Random | None = None
         self._fresh: random.Random | None = None
         self._numpy: Any = None
         # State of Python's and numpy's global generators, while another instance plays.
         self._real: tuple[Any, Any] | None = None
+
+    @property
+    def rng(self) -> random.Random:
+        """What the curated module `random` draws from.
+
+        `random.Random(seed)`, so that the functions of the module give what they would give after
+        `random.seed(seed)`.
+        """
+        if self._rng is None:
+            self._rng = random.Random(self.seed)
+        return self._rng
 
     @property
     def uuid(self) -> random.Random:

@@ -132,11 +132,12 @@ def assembled(
     reference = reference_of(agent.model, settings)
     learner = TorchLearner(agent.model, settings, reference)
     with ExitStack() as stack:
+        # First of all that starts processes: it is what a machine may not have.
+        sandbox = stack.enter_context(SandboxPool(level=config.isolation))
         if config.workers > 1 and on_processor:
             crew = stack.enter_context(Crew(agent.model, reference, config.workers))
             agent.engine = learner.engine = crew
         writer = designer_policy(config, agent)
-        sandbox = stack.enter_context(SandboxPool(level=config.isolation))
         validator = stack.enter_context(
             Validator(pool=sandbox, level=config.isolation, judge=_criteria_judge(config))
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from spade_runtime.sandbox import orders
@@ -20,6 +20,7 @@ from spade_runtime.sandbox.wire import (
     RawSolution,
     RawStep,
     RawTool,
+    Reading,
 )
 
 if TYPE_CHECKING:
@@ -33,22 +34,41 @@ class Calls(ABC):
         source: the module that the child runs.
         policy: read it by the static policy.
         limits: what it may use.
+        read: gives what another child has made of the source.
     """
 
-    def __init__(self, source: str, *, policy: bool, limits: Limits) -> None:
+    def __init__(
+        self, source: str, *, policy: bool, limits: Limits, read: Callable[[], Reading]
+    ) -> None:
         self.limits = limits
+        self._read = read
+        self._reading: Reading | None = None
         self._source = source
         self._policy = policy
 
-    def inspect(self) -> Inspection:
-        """Run the static gates on the source, before any of it has run."""
+    def read(self) -> Reading:
+        """Run the static gates here; a child that has done so runs no module."""
         order = orders.inspect(self.limits, self._source, policy=self._policy)
-        reading: Inspection = self.run(order)[0]
+        reading: Reading = self.run(order)[0]
         return reading
 
+    def inspect(self) -> Inspection:
+        """Have the static gates run on the source: in another child, unless that was done before.
+
+        Raises:
+            EnvFault: that child is lost by the source's fault.
+            HostError: the machine is at fault.
+        """
+        if self._reading is None:
+            self._reading = self._read()
+        return self._reading.inspection
+
     def load(self) -> LoadReply:
-        """Run the module and find its class; call `inspect` first."""
-        reply: LoadReply = self.run(orders.load(self.limits))[0]
+        """Run the module and find its class; inspects it first where that was not done."""
+        self.inspect()
+        assert self._reading is not None
+        order = orders.load(self.limits, self._source, self._reading, policy=self._policy)
+        reply: LoadReply = self.run(order)[0]
         return reply
 
     def reset(

@@ -8,7 +8,7 @@ import os
 import select
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from spade_runtime.errors import EnvFault, HostError, UsageError
@@ -19,7 +19,7 @@ from spade_runtime.sandbox.orders import Order
 from spade_runtime.sandbox.pending import READ_BYTES, Pending
 from spade_runtime.sandbox.placement import ALONE_SECONDS, CROWDED_SECONDS, Placement
 from spade_runtime.sandbox.verdicts import ended, with_evidence
-from spade_runtime.sandbox.wire import HELLO, Bad, Columns
+from spade_runtime.sandbox.wire import HELLO, Bad, Columns, Reading
 from spade_runtime.sandbox.workers import WORKER_SECONDS, Workers
 
 if TYPE_CHECKING:
@@ -59,10 +59,11 @@ class RawChild(Calls):
         instances: int,
         limits: Limits,
         policy: bool,
+        read: Callable[[], Reading],
         workers: Workers,
         isolation: str,
     ) -> None:
-        super().__init__(source, policy=policy, limits=limits)
+        super().__init__(source, policy=policy, limits=limits, read=read)
         self.instances = instances
         self.isolation = isolation
         self.fault: EnvFault | HostError | None = None

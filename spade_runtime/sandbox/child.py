@@ -29,7 +29,6 @@ from spade_runtime.sandbox.wire import (
     Bad,
     Close,
     Criteria,
-    Inspect,
     Load,
     LoadReply,
     Raised,
@@ -136,12 +135,13 @@ class Child:
         elif isinstance(request, Close):
             self._batch(request.nonce, request.slots, request.slots, self._close, "close")
         elif isinstance(request, Load):
-            self._send(request.nonce, 0, True, [self._load()])
+            self._send(request.nonce, 0, True, [self._load(request)])
         elif isinstance(request, Run):
             gc.enable()
             self._send(request.nonce, 0, True, [run_program(request)])
         else:
-            self._send(request.nonce, 0, True, [self._inspect(request)])
+            self._reply_bytes = request.reply_bytes
+            self._send(request.nonce, 0, True, [source.read(request)])
 
     def _steps(self, request: Step) -> None:
         if len(request.slots) < columns.GROUP_MIN:
@@ -215,14 +215,10 @@ class Child:
 
     # --- calls of the class ------------------------------------------------------------------
 
-    def _inspect(self, request: Inspect) -> Any:
+    def _load(self, request: Load) -> LoadReply:
         self._capture.limit = request.printed_bytes
         self._reply_bytes = request.reply_bytes
-        self._program = source.Program(request.source, policy=request.policy)
-        return self._program.inspection()
-
-    def _load(self) -> LoadReply:
-        program = self._loaded()
+        self._program = program = source.Program(request)
         gc.enable()  # off since the zygote: reading a source makes no cycles
         try:
             program.load()
@@ -240,7 +236,7 @@ class Child:
 
     def _loaded(self) -> source.Program:
         if self._program is None:
-            raise RuntimeError("no source was sent yet")
+            raise RuntimeError("no module was sent yet")
         return self._program
 
     def _reset(self, slot: int, seed: int) -> Any:

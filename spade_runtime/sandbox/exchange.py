@@ -18,7 +18,6 @@ from spade_runtime.sandbox.wire import (
     Bad,
     Columns,
     Frame,
-    Inspection,
     LoadReply,
     ProgramReply,
     Raised,
@@ -28,13 +27,14 @@ from spade_runtime.sandbox.wire import (
     RawSolution,
     RawStep,
     RawTool,
+    Reading,
 )
 
 _decoder = msgspec.msgpack.Decoder
 
 DECODERS: dict[str, msgspec.msgpack.Decoder[Any]] = {
     "program": _decoder(Frame[ProgramReply]),
-    "inspect": _decoder(Frame[Inspection]),
+    "inspect": _decoder(Frame[Reading]),
     "load": _decoder(Frame[LoadReply]),
     "reset": _decoder(Frame[RawReset | Raised | Bad]),
     "step": _decoder(Frame[RawStep | Raised | Bad]),

@@ -38,8 +38,8 @@ class Herd:
         self.isolation = self._children[0].isolation
 
     def inspect(self) -> Inspection:
-        """Run the static gates in every child; all read the same source."""
-        return [child.inspect() for child in self._children][0]
+        """Have the static gates run on the source, which is the same for all children."""
+        return self._children[0].inspect()
 
     def load(self) -> LoadReply:
         """Load the module in every child; the first that raised speaks for all."""

@@ -1,7 +1,7 @@
 """From a source to a loaded child and its manifest: the static gates, then the module.
 
-Opening an environment always runs the static gates (files to contract); a verdict that stands in
-a manifest is taken for what it is, text.
+The static gates (files to contract) run the first time that a pool opens a source, and what they
+say is kept by the source's hash; a verdict that stands in a manifest is taken for what it is, text.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def read_text(source: str | Path, *, limit: int) -> str:
 
 
 def prepare(child: RawChild | Herd, text: str) -> EnvSpec:
-    """Run the static gates and load the module in a fresh child.
+    """Have the static gates run, and load the module in a fresh child.
 
     Returns:
         The manifest, written from what the child claims of the class and its tools.

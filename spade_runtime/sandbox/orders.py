@@ -77,9 +77,23 @@ def inspect(limits: Limits, source: str, *, policy: bool) -> Order:
     return Order("inspect", request, 1, limits.load_seconds)
 
 
-def load(limits: Limits) -> Order:
-    """The module."""
-    return Order("load", wire.Load(_nonce()), 1, limits.load_seconds)
+def load(limits: Limits, source: str, reading: wire.Reading, *, policy: bool) -> Order:
+    """The module, as another child has read it."""
+    seen, code = reading.inspection, reading.code
+    request = wire.Load(
+        _nonce(),
+        code,
+        source if code is None else "",
+        policy,
+        seen.class_name or "",
+        seen.kind == "tool_use",
+        seen.dialect or "contract",
+        # A library that draws from them behind the curated modules.
+        "networkx" in source,
+        limits.printed_bytes,
+        limits.reply_bytes,
+    )
+    return Order("load", request, 1, limits.load_seconds)
 
 
 def reset(

@@ -17,7 +17,9 @@ from spade_runtime.sandbox.nursery import Nursery
 from spade_runtime.sandbox.opening import prepare, read_text
 from spade_runtime.sandbox.preload import NUMPY, PLAIN
 from spade_runtime.sandbox.programs import ProgramResult
+from spade_runtime.sandbox.readings import Readings
 from spade_runtime.sandbox.syscalls import allow_list
+from spade_runtime.sandbox.wire import Reading
 from spade_runtime.sandbox.workers import Workers
 from spade_runtime.spec import EnvSpec, IsolationLevel, Limits
 
@@ -86,6 +88,7 @@ class SandboxPool:
         self._lock = threading.Lock()
         self._nurseries: dict[tuple[str, ...], Nursery] = {}
         self._closed = False
+        self._readings = Readings()
         self._opened = 0
         self._restarts = 0
         self._lost_spawns = 0
@@ -176,6 +179,7 @@ class SandboxPool:
         limits = limits or self.limits
         preload, memory = self._needs(source, limits)
         chosen = policy or self.policy
+        self._opened += 1
         return self._child(source, preload, memory, instances, limits, policy=chosen == "on")
 
     def run_program(
@@ -206,6 +210,7 @@ class SandboxPool:
         """
         limits = limits or self.limits
         modules, memory = self._needs(source, limits)
+        self._opened += 1
         child = self._child(source, (*modules, *preload), memory, 1, limits, policy=False)
         with child:
             return programs.run(child, source, stdin, argv, missing=child.missing & set(preload))
@@ -220,6 +225,13 @@ class SandboxPool:
         *,
         policy: bool,
     ) -> RawChild:
+        def ask() -> Reading:
+            with self._child(source, preload, memory_mib, 1, limits, policy=policy) as child:
+                return child.read()
+
+        def read() -> Reading:
+            return self._readings.of(source, policy=policy, read=ask)
+
         nursery = self._nursery(preload)
         try:
             hatchling = nursery.take(memory_mib)
@@ -229,7 +241,6 @@ class SandboxPool:
             # It was lost since it was last asked; nothing of this source has run yet.
             nursery = self._nursery(preload)
             hatchling = nursery.take(memory_mib)
-        self._opened += 1
         return RawChild(
             nursery,
             hatchling,
@@ -237,6 +248,7 @@ class SandboxPool:
             instances=instances,
             limits=limits,
             policy=policy,
+            read=read,
             workers=self._running,
             isolation=self.isolation,
         )

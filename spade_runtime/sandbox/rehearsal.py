@@ -76,6 +76,7 @@ class SampleEnv(ToolEnv):
         return [Turn(text, done=lambda state: state["count"] > 9) for text in ("a", "b", "c")]
 '''
 ROUNDS = 3
+_BYTES = 65536
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -84,8 +85,23 @@ def rehearse(rounds: int = ROUNDS) -> None:
     for _ in range(rounds):
         for policy in (True, False):
             for text, play in ((GAME, _game), (TOOLS, _tools)):
+                inspect = wire.Inspect(0, text, policy, _BYTES, _BYTES)
+                Child(_Silent().write).answer(request_decoder.decode(_encode(inspect)))
+                code = source.read(inspect).code
+                load = wire.Load(
+                    0,
+                    code,
+                    "",
+                    policy,
+                    "SampleEnv",
+                    play is _tools,
+                    "contract",
+                    False,
+                    _BYTES,
+                    _BYTES,
+                )
                 child = Child(_Silent().write)
-                for request in (wire.Inspect(0, text, policy, 65536, 65536), wire.Load(0), *play()):
+                for request in (load, *play()):
                     child.answer(request_decoder.decode(_encode(request)))
     source.ROOMS.make_ready()
 

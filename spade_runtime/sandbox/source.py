@@ -1,4 +1,4 @@
-"""One source inside the child: inspected by the static gates, then run.
+"""One source inside a child: read by the static gates in one, run in others.
 
 The seam between the child's loop and the language layer (`policy`, `contract`, `views`,
 `entropy`, `authoring`, `toolspec`).
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import json
+import marshal
 import sys
 from collections.abc import Callable
 from types import CodeType, ModuleType
@@ -16,7 +17,15 @@ from typing import Any, NamedTuple
 from spade_runtime import authoring, contract, dialects, policy, toolspec, views
 from spade_runtime.entropy import Entropy
 from spade_runtime.sandbox import claims
-from spade_runtime.sandbox.wire import Bad, Inspection, RawFinding, RawSolution
+from spade_runtime.sandbox.wire import (
+    Bad,
+    Inspect,
+    Inspection,
+    Load,
+    RawFinding,
+    RawSolution,
+    Reading,
+)
 
 _DIALECTS = ("contract", "published", "gem")
 _FINDINGS_MAX = 200
@@ -72,78 +81,81 @@ def _room(guarded: bool, dialect: str) -> Room:
     return Room(entropy, sys.modules[views.MODULE_NAME], namespace)
 
 
+def read(request: Inspect) -> Reading:
+    """Run the static gates; nothing of the source runs."""
+    text, filename = request.source, claims.SOURCE_NAME
+    result = policy.check(text, filename=filename) if request.policy else None
+    found: list[Any] = list(result.findings) if result else []
+    tree: ast.Module | None = None
+    code: CodeType | None = None
+    seen = Inspection()
+    if result is not None:
+        tree, code = result.tree, result.code
+        seen.imports = sorted(result.uses)
+    else:
+        try:
+            code = policy.compile_checked(text, policy=False)
+            tree = ast.parse(text.removeprefix("\ufeff"), filename)
+            seen.imports = _imported(tree)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            # The policy words it, and finds nothing else in a source that has no tree.
+            found = list(policy.check(text, filename=filename).findings)
+    if tree is not None:
+        reading = contract.read(tree)
+        found += reading.findings
+        seen.kind, seen.dialect = reading.kind, reading.dialect
+        seen.class_name, seen.title = reading.class_name, reading.title
+        seen.skill, seen.max_turns = reading.skill or "", reading.max_turns
+        seen.version, seen.docstring = reading.version, reading.docstring or ""
+        seen.has_solution = reading.has_solution
+    seen.findings = [
+        RawFinding(one.code, claims.clean(one.message, 500), one.line, one.column)
+        for one in found[:_FINDINGS_MAX]
+    ]
+    return Reading(seen, _packed(code, request.reply_bytes // 2))
+
+
+def _packed(code: CodeType | None, most: int) -> bytes | None:
+    if code is None:
+        return None
+    data = marshal.dumps(code)
+    return data if len(data) <= most else None
+
+
 class Program:
-    """A source, and what was made of it.
+    """A module that runs here.
 
     Args:
-        source: the text of the file.
-        policy: hold it to the static policy and run it in the guarded namespace.
+        request: what it is.
     """
 
-    def __init__(self, source: str, *, policy: bool) -> None:
-        self.source = source
-        self.policy = policy
-        self.is_tool_use = False
+    def __init__(self, request: Load) -> None:
+        self.is_tool_use = request.tool_use
+        self.entropy = Entropy()
+        self._request = request
         self._class: Any = None
         self._make: Callable[[], Any] | None = None
-        self._code: CodeType | None = None
-        self._class_name = ""
-        self.dialect = "contract"
-        self.entropy = Entropy()
-
-    def inspection(self) -> Inspection:
-        """Run the static gates; nothing of the source runs."""
-        result = policy.check(self.source, filename=claims.SOURCE_NAME) if self.policy else None
-        found: list[Any] = list(result.findings) if result else []
-        tree: ast.Module | None = None
-        reply = Inspection()
-        if result is not None:
-            tree, self._code = result.tree, result.code
-            reply.imports = sorted(result.uses)
-        else:
-            try:
-                self._code = policy.compile_checked(self.source, policy=False)
-                tree = ast.parse(self.source.removeprefix("\ufeff"), claims.SOURCE_NAME)
-                reply.imports = _imported(tree)
-            except (SyntaxError, ValueError, RecursionError, MemoryError):
-                # The policy words it, and finds nothing else in a source that has no tree.
-                found = list(policy.check(self.source, filename=claims.SOURCE_NAME).findings)
-        if tree is not None:
-            reading = contract.read(tree)
-            found += reading.findings
-            self._class_name = reading.class_name or ""
-            self.is_tool_use = reading.kind == "tool_use"
-            self.dialect = reading.dialect or "contract"
-            reply.kind, reply.dialect = reading.kind, reading.dialect
-            reply.class_name, reply.title = reading.class_name, reading.title
-            reply.skill, reply.max_turns = reading.skill or "", reading.max_turns
-            reply.version, reply.docstring = reading.version, reading.docstring or ""
-            reply.has_solution = reading.has_solution
-        reply.findings = [
-            RawFinding(one.code, claims.clean(one.message, 500), one.line, one.column)
-            for one in found[:_FINDINGS_MAX]
-        ]
-        return reply
 
     def load(self) -> None:
         """Run the module and find its class; what it raises goes through."""
-        code = self._code
+        asked = self._request
+        code = None if asked.code is None else marshal.loads(asked.code)
         if code is None:
             filename = claims.SOURCE_NAME
-            code = policy.compile_checked(self.source, policy=self.policy, filename=filename)
-        room = ROOMS.take(guarded=self.policy, dialect=self.dialect)
+            code = policy.compile_checked(asked.source, policy=asked.policy, filename=filename)
+        room = ROOMS.take(guarded=asked.policy, dialect=asked.dialect)
         self.entropy = room.entropy
-        self.entropy.real_generators = "networkx" in self.source
+        self.entropy.real_generators = asked.real_generators
         exec(code, room.namespace)
-        self._class = room.namespace[self._class_name]
+        self._class = room.namespace[asked.class_name]
         kind = "tool_use" if self.is_tool_use else "game"
-        self._make = dialects.adapt(self._class, dialect=self.dialect, kind=kind)
+        self._make = dialects.adapt(self._class, dialect=asked.dialect, kind=kind)
 
     def tools(self) -> tuple[bytes, list[tuple[str, str]]]:
         """The tools' schemas as a JSON list, and what is wrong with them."""
         if not self.is_tool_use:
             return b"[]", []
-        published = self.dialect == "published"
+        published = self._request.dialect == "published"
         derive = dialects.tools if published else toolspec.derive
         schemas, problems = derive(self._class)
         return json.dumps(schemas).encode(), list(problems)

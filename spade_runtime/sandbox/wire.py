@@ -169,6 +169,19 @@ class Inspection(Struct, array_like=True, tag=9, forbid_unknown_fields=True):
     imports: Annotated[list[str], Meta(max_length=1000)] = []
 
 
+class Reading(Struct, array_like=True, tag=12, forbid_unknown_fields=True):
+    """What a child made of a source that it has read and not run.
+
+    Attributes:
+        inspection: for the parent.
+        code: the compiled module, for the children that run it; None where there is none, or it
+            would not fit into a reply.
+    """
+
+    inspection: Inspection
+    code: bytes | None = None
+
+
 class LoadReply(Struct, array_like=True, tag=10, forbid_unknown_fields=True):
     """What loading the module gave.
 
@@ -214,9 +227,30 @@ class Inspect(Struct, array_like=True, tag=1):
 
 
 class Load(Struct, array_like=True, tag=2):
-    """Ask to run the module."""
+    """Ask to run the module that another child has read.
+
+    Attributes:
+        code: the compiled module.
+        source: its text, to be compiled here; empty where there is `code`.
+        policy: it is held to the static policy.
+        class_name: the environment class.
+        tool_use: it is a tool-use environment.
+        dialect: the form that it is written in.
+        real_generators: Python's and numpy's global generators are kept apart between instances.
+        printed_bytes: what a call may print.
+        reply_bytes: what an instance's reply may weigh.
+    """
 
     nonce: int
+    code: bytes | None
+    source: str
+    policy: bool
+    class_name: str
+    tool_use: bool
+    dialect: str
+    real_generators: bool
+    printed_bytes: int
+    reply_bytes: int
 
 
 class Reset(Struct, array_like=True, tag=3):

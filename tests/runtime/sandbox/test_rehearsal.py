@@ -30,7 +30,7 @@ inspections = [body for body in sent if b"SampleEnv" in body]
 assert len(inspections) == 4
 for body in inspections:
     (reading,) = DECODERS["inspect"].decode(body).items
-    assert reading.findings == [], reading
+    assert reading.inspection.findings == [], reading
 """
 
 
