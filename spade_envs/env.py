@@ -12,6 +12,7 @@ from spade_envs.shared import shared_pool
 from spade_envs.spaces import UnicodeText
 from spade_runtime.errors import UsageError
 from spade_runtime.messages import with_hint
+from spade_runtime.sandbox.facilities import check_level
 from spade_runtime.sandbox.session import SEED_END, EnvSession
 from spade_runtime.spec import EnvSpec, IsolationLevel
 
@@ -68,6 +69,7 @@ class SpadeEnv(gymnasium.Env[str, str], EzPickle):
             render_mode=render_mode,
             level=level,
         )
+        check_level(level)
         if render_mode not in (None, "ansi"):
             raise UsageError(f"render_mode is None or 'ansi', not {render_mode!r}")
         self.observation_space = UnicodeText(TEXT_MAX)

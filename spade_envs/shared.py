@@ -10,6 +10,7 @@ import atexit
 import os
 import threading
 
+from spade_runtime.sandbox.facilities import check_level
 from spade_runtime.sandbox.pool import SandboxPool
 from spade_runtime.spec import IsolationLevel
 
@@ -25,7 +26,9 @@ def shared_pool(level: IsolationLevel = "strict") -> SandboxPool:
 
     Raises:
         IsolationUnavailable: the level can't be had on this machine.
+        UsageError: it is no level.
     """
+    check_level(level)
     key = (os.getpid(), level)
     with _lock:
         pool = _pools.get(key)

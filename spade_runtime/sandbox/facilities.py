@@ -11,8 +11,10 @@ import sys
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from spade_runtime.errors import IsolationUnavailable
+from spade_runtime.errors import IsolationUnavailable, UsageError
 
+LEVELS: tuple[str, ...] = ("strict", "best_effort", "none")
+"""The levels of isolation that can be asked for, strongest first."""
 LAYERS: tuple[str, ...] = ("rlimits", "uid", "namespaces", "landlock", "seccomp")
 """The layers that can be switched on one by one; the pool uses all that the machine has."""
 
@@ -131,6 +133,18 @@ BEST_EFFORT = (
 )
 
 
+def check_level(level: object) -> None:
+    """Refuse what is no level: a misspelt `strict` must not run with less than was meant.
+
+    Raises:
+        UsageError: it is none; the message lists those that are.
+    """
+    if not (isinstance(level, str) and level in LEVELS):
+        raise UsageError(
+            f"a level of isolation is 'strict', 'best_effort' or 'none', not {level!r:.60}"
+        )
+
+
 def require(level: str, facilities: Facilities) -> None:
     """Hold what was reached against a level.
 
@@ -139,7 +153,7 @@ def require(level: str, facilities: Facilities) -> None:
             what, and how to get it.
     """
     missing = facilities.missing_for_strict()
-    if level == "strict" and missing:
+    if missing and level not in ("best_effort", "none"):
         raise IsolationUnavailable(
             "the sandbox can't isolate at level 'strict' here. Missing:\n- "
             + "\n- ".join(missing)

@@ -11,7 +11,13 @@ from typing import TYPE_CHECKING, Any, Literal
 from spade_runtime.errors import HostError, IsolationUnavailable, UsageError
 from spade_runtime.sandbox import programs
 from spade_runtime.sandbox.channel import RawChild
-from spade_runtime.sandbox.facilities import LAYERS, Facilities, require, supported
+from spade_runtime.sandbox.facilities import (
+    LAYERS,
+    Facilities,
+    check_level,
+    require,
+    supported,
+)
 from spade_runtime.sandbox.herd import Herd
 from spade_runtime.sandbox.nursery import Nursery
 from spade_runtime.sandbox.opening import prepare, read_text
@@ -71,6 +77,7 @@ class SandboxPool:
         total_memory_mib: int | None = None,
         layers: frozenset[str] | None = None,
     ) -> None:
+        check_level(level)
         if not supported():
             raise IsolationUnavailable(
                 "the sandbox needs Linux; on this system run it in a Linux container or machine"
@@ -303,7 +310,7 @@ class SandboxPool:
         try:
             return allow_list(), ""
         except IsolationUnavailable as missing:
-            if self.level == "strict":
+            if self.level not in ("best_effort", "none"):
                 raise
             return b"", str(missing)
 

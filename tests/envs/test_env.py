@@ -113,6 +113,17 @@ def test_a_callers_mistake_is_told(echo, call, message):
     assert echo.reset(seed=2)[0] == "task 2"
 
 
+@pytest.mark.parametrize("level", ["STRICT", "foo", None, 5, ["strict"]])
+def test_a_level_that_is_none_is_refused_where_it_is_named(level):
+    for make in (
+        lambda: SpadeEnv(ECHO, level=level),
+        lambda: gymnasium.make("spade/RollingDie-v0", level=level),
+        lambda: shared_pool(level),
+    ):
+        with pytest.raises(UsageError, match="'strict', 'best_effort' or 'none', not "):
+            make()
+
+
 def test_the_runs_limit_and_the_episodes(echo):
     echo.reset(seed=1, options={"max_turns": 1})
     assert echo.step("x")[3] is True
