@@ -7,11 +7,12 @@ import sys
 from pathlib import Path
 
 from spade_runtime.cli import Command
+from spade_train.commands import PRESETS_TOLD
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--n", type=int, default=8, metavar="N", help="environments to ask for")
-    parser.add_argument("--preset", metavar="NAME", help="tiny (default), games-4b, tools-8b, ...")
+    parser.add_argument("--preset", metavar="NAME", help="one of those above")
     parser.add_argument("--config", type=Path, metavar="FILE", help="YAML file of some keys")
     parser.add_argument(
         "--out", type=Path, metavar="DIR", help="a new folder (default: runs/design-001 or so)"
@@ -59,6 +60,7 @@ command = Command(
         "The accepted ones are in OUT/pool, every try with its findings in OUT/designs.jsonl.\n\n"
         "  spade design --n 8\n"
         "  spade design --n 4 setting=tools corpus=docs.jsonl\n\n"
+        f"{PRESETS_TOLD}"
         "Exit code: 0 where an environment was accepted, 1 where none was, 2 a usage error,\n"
         "3 no isolation here."
     ),

@@ -32,7 +32,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     measure.add_argument("--model", type=Path, help="a folder that `build` wrote; else what ships")
     measure.add_argument("--designs", type=int, default=96, help="designs to ask for (96)")
     measure.add_argument("--json", action="store_true", help="print JSON")
-    measure.add_argument("overrides", nargs="*", metavar="key=value", help="of preset=tiny")
+    measure.add_argument("overrides", nargs="*", metavar="key=value", help="over the preset tiny")
 
     for task in (build, measure):
         add_isolation(task)

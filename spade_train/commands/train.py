@@ -6,10 +6,11 @@ import argparse
 from pathlib import Path
 
 from spade_runtime.cli import Command
+from spade_train.commands import PRESETS_TOLD
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--preset", metavar="NAME", help="tiny (default), games-4b, tools-8b, ...")
+    parser.add_argument("--preset", metavar="NAME", help="one of those above")
     parser.add_argument("--config", type=Path, metavar="FILE", help="YAML file of some keys")
     parser.add_argument(
         "--dry-run", action="store_true", help="print the resolved configuration and stop"
@@ -40,6 +41,7 @@ command = Command(
         "  spade train --preset tiny setting=tools seed=3 run_dir=runs/tools\n"
         "  spade train --preset tiny setting=mixed      games and tool use in one run\n"
         "  spade train --preset games-4b --dry-run      print the configuration\n\n"
+        f"{PRESETS_TOLD}"
         "Ctrl-C stops at the end of a step; `spade resume RUN` goes on.\n"
         "Exit code: 0 at the end, 1 a fault, 2 a usage error, 3 no isolation here, 130 stopped."
     ),
