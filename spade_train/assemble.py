@@ -26,6 +26,7 @@ from spade_train.rollout import Rollout, RolloutSettings
 from spade_train.run_folder import RunFolder
 from spade_train.seeds import derive
 from spade_train.state import RunState
+from spade_train.trained import TINY, load_base, origin
 from spade_train.tries import UNJUDGED
 
 if TYPE_CHECKING:
@@ -170,13 +171,7 @@ def load_policy(config: RunConfig) -> HFPolicy:
     Raises:
         PolicyError: it can't be loaded.
     """
-    if config.model == "tiny":
-        from spade_train import tiny
-
-        return tiny.load()
-    from spade_train.policies.hf import HFPolicy
-
-    return HFPolicy.load(config.model)
+    return load_base(config.model)
 
 
 def with_adapters(policy: HFPolicy, config: RunConfig) -> HFPolicy:
@@ -246,7 +241,7 @@ def _replay(
         return lambda _: []
     from spade_train.tiny.replay import Replay
 
-    if config.model != "tiny" and not Path(config.model, "recipe.json").is_file():
+    if (base := origin(config.model)) != TINY and not Path(base, "recipe.json").is_file():
         raise ConfigError(
             f"replay_samples={config.replay_samples} goes over the embedded policy's warm start, "
             f"which model={config.model} never had; set replay_samples=0"

@@ -156,19 +156,27 @@ class Checkpoints:
                 f"with `spade train`"
             )
         path = self.path(steps[-1])
-        problem = _problem(path)
-        if problem:
-            older = f"go on from step {steps[-2]}" if len(steps) > 1 else "begin anew"
+        return path, self.read(path)
+
+    def read(self, path: Path) -> dict[str, Any]:
+        """Return the document of one checkpoint, every file checked.
+
+        Raises:
+            CheckpointError: it is damaged, or of another format.
+        """
+        if problem := _problem(path):
+            older = [step for step in self.steps() if self.path(step).name < path.name]
+            instead = f"go on from step {older[-1]}" if older else "begin anew"
             raise CheckpointError(
-                f"the checkpoint {path} is damaged: {problem}; delete that folder to {older}"
+                f"the checkpoint {path} is damaged: {problem}; delete that folder to {instead}"
             )
-        document = json.loads((path / "state.json").read_text(encoding="utf-8"))
+        document: dict[str, Any] = json.loads((path / "state.json").read_text(encoding="utf-8"))
         if document.get("format") != FORMAT:
             raise CheckpointError(
                 f"the checkpoint {path} has format {document.get('format')!r}, this version reads "
                 f"{FORMAT}; resume with the version that wrote it"
             )
-        return path, document
+        return document
 
 
 def _problem(path: Path) -> str:

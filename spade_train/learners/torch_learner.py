@@ -244,6 +244,27 @@ def reference_of(model: Any, settings: LearnerSettings) -> Any:
     return copy.deepcopy(model).requires_grad_(False)
 
 
+def check_origin(model: Any, folder: Path) -> None:
+    """Refuse a checkpoint whose run began from other weights than a model's.
+
+    Args:
+        model: as a run begins with it.
+        folder: of the checkpoint.
+
+    Raises:
+        CheckpointError: the checkpoint can't be read, or is of other weights.
+    """
+    try:
+        state = torch.load(folder / "optimizer.pt", weights_only=True)
+    except (OSError, RuntimeError, EOFError, ValueError) as error:
+        raise CheckpointError(f"the checkpoint {folder} can't be read: {error}") from error
+    if state["origin"] != _fingerprint(model):
+        raise CheckpointError(
+            f"the run of {folder} began from other weights than its model has now; put the old "
+            f"model back"
+        )
+
+
 def _fingerprint(model: Any) -> str:
     """Return a hash of the first numbers of every parameter."""
     digest = hashlib.sha256()

@@ -58,15 +58,28 @@ class HFPolicy:
         name: str | None = None,
         template_options: Mapping[str, Any] | None = None,
     ) -> HFPolicy:
-        """Load a folder in the Hugging Face layout, or a hub model that the user names.
+        """Load a folder in the Hugging Face layout, a run's, or a hub model that the user names.
+
+        Args:
+            path: a model's folder; a run's or one of its checkpoints; or a hub's OWNER/NAME.
+            device: such as `cuda`; a GPU where there is one by default.
+            dtype: of the weights.
+            name: of the policy; the folder's by default.
+            template_options: variables of the chat template; of a run, its agent's by default.
 
         Raises:
+            CheckpointError: a run's checkpoint is missing, damaged, or of another model.
             PolicyError: there is no such model, or it can't be read.
         """
         from transformers import AutoModelForCausalLM, AutoTokenizer
 
         from spade_train.hub import cache_alone, unreachable
+        from spade_train.trained import find, load_trained
 
+        if (trained := find(path)) is not None:
+            return load_trained(
+                trained, device=device, dtype=dtype, name=name, template_options=template_options
+            )
         local = Path(path).is_dir() or str(path).startswith(("/", ".", "~"))
         away = "" if local else unreachable()
         device = device or ("cuda" if torch.cuda.is_available() else "cpu")

@@ -79,18 +79,26 @@ def _heard(messages: Sequence[Message], has_tools: bool) -> list[Message]:
 def tiny_agent(argument: str, settings: AgentSettings) -> ModelAgent:
     """The embedded policy, or one that `spade tiny build` wrote to the folder `argument`."""
     from spade_train import tiny
+    from spade_train.trained import find
 
+    if argument and find(argument) is not None:
+        return hf_agent(argument, settings)
     return ModelAgent(tiny.load(argument or None), settings, "compact")
 
 
 def hf_agent(argument: str, settings: AgentSettings) -> ModelAgent:
     """A causal model of `transformers` in the folder `argument`, or a hub model of that name.
 
+    A run's folder, or a checkpoint's, gives the trained model behind the prompts of its run.
+
     Raises:
-        UsageError: no model is named.
+        UsageError: no model is named, or a run's checkpoint can't be used.
     """
     if not argument:
         raise UsageError("name the model after a colon, for example hf:./my-model")
     from spade_train.policies.hf import HFPolicy
+    from spade_train.trained import find
 
-    return ModelAgent(HFPolicy.load(argument), settings, "full")
+    trained = find(argument)
+    style: Style = "full" if trained is None else trained.config.prompt_style
+    return ModelAgent(HFPolicy.load(argument), settings, style)
