@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from spade_envs.pool import Pool
-from spade_envs.records import Records
 from spade_envs.shared import shared_pool
 from spade_runtime import __version__
 from spade_runtime.errors import InvalidEnvironment, UsageError
+from spade_runtime.records import Records
 from spade_runtime.sandbox.opening import read_text
 from spade_runtime.spec import (
     EnvSpec,

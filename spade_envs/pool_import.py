@@ -15,9 +15,9 @@ from typing import Literal, NamedTuple
 
 from spade_envs.manifest import read_manifest, source_hash
 from spade_envs.pool import MARKER, Pool
-from spade_envs.records import Records
 from spade_runtime import __version__
 from spade_runtime.errors import EnvFault, InvalidEnvironment, UsageError
+from spade_runtime.records import Records
 from spade_runtime.sandbox import SandboxPool
 from spade_runtime.spec import EnvSpec, Profile, ValidationReport, ValidationSummary
 from spade_runtime.validation import Validator

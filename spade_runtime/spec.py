@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 CONTRACT_VERSION = 1
+BLIND_WIN_LIMIT = 0.25  # of the profiles; a training run may set another
 
 Kind = Literal["game", "tool_use"]
 Dialect = Literal["contract", "published", "gem"]

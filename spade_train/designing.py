@@ -47,7 +47,7 @@ def design(config: RunConfig, out: Path | None = None) -> tuple[RunFolder, Regen
 
         run.designer.on_try = seen
         made, _ = run.designer.regenerate(config, 0, run.state.memory, 0, run.learner.version)
-        run.records.regeneration(made)
+        run.records.regeneration(made, config)
     return folder, made
 
 

@@ -135,7 +135,7 @@ def _replace_pool(run: Run, config: RunConfig, step: int) -> dict[str, Any]:
     state.designs += made.pool + made.invalid
     state.made = step
     state.acceptance[step] = made.acceptance
-    run.records.regeneration(made)
+    run.records.regeneration(made, config)
     return metrics.of_regeneration(made)
 
 

@@ -9,6 +9,8 @@ from typing import Any
 from spade_envs.pool import Pool
 from spade_envs.pool_index import Card
 from spade_runtime import __version__
+from spade_runtime.errors import SpadeError
+from spade_runtime.records import Records as Verdicts
 from spade_runtime.spec import EnvSpec, Provenance, ValidationReport, ValidationSummary
 from spade_train.config import RunConfig
 from spade_train.learners.base import Learner
@@ -64,8 +66,8 @@ class Records:
         path = self.folder.write_episodes(step, lines, prefix="rescued")
         self._warn(f"the plays that had ended are in {path}")
 
-    def regeneration(self, made: Regeneration) -> None:
-        """Write every try, and the accepted environments into the pool."""
+    def regeneration(self, made: Regeneration, config: RunConfig) -> None:
+        """Write every try, the accepted environments into the pool, and that they were accepted."""
         self.folder.append(self.folder.designs, (t.to_json() for t in made.tries))
         accepted = {t.slot: t for t in made.tries if t.accepted}
         items: list[tuple[str | bytes, EnvSpec, Card | None]] = []
@@ -74,7 +76,15 @@ class Records:
             if report is not None:
                 items.append((design.source, self._manifest(design, report), None))
         if items:
-            Pool(self.folder.pool, create=True).add_many(items)
+            stored = Pool(self.folder.pool, create=True).add_many(items)
+            self._accepted([spec.sha256 for spec in stored], config.blind_win_limit)
+
+    def _accepted(self, hashes: Sequence[str], blind_win_limit: float) -> None:
+        """Keep this machine's verdicts, which no later step of the run asks for."""
+        try:
+            Verdicts().remember_accepted(hashes, "standard", blind_win_limit)
+        except SpadeError as error:
+            self._warn(str(error))
 
     def checkpoint(
         self, state: RunState, learner: Learner, config: RunConfig, *, force: bool = False

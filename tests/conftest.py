@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import tempfile
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +21,20 @@ settings.load_profile("steady")
 if TYPE_CHECKING:
     from spade_runtime.sandbox import SandboxPool
     from spade_runtime.validation import Validator
+
+
+_STATE = pytest.StashKey[tempfile.TemporaryDirectory[str]]()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Keep this machine's own records out of the tests, and the tests out of them."""
+    config.stash[_STATE] = tempfile.TemporaryDirectory(prefix="spade-tests-")
+    os.environ["XDG_STATE_HOME"] = config.stash[_STATE].name
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove them."""
+    config.stash[_STATE].cleanup()
 
 
 @pytest.fixture(scope="session")

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from spade_envs.catalogue import Found, find, hint_of, turns_text
 from spade_envs.commands.common import add_pool, chosen_pool, safe_lines, seed_number
-from spade_envs.records import Records
 from spade_envs.typed_calls import signature
 from spade_runtime.cli import Command, add_isolation
-from spade_runtime.spec import EnvSpec, IsolationLevel
+from spade_runtime.records import Records
+from spade_runtime.spec import BLIND_WIN_LIMIT, EnvSpec, IsolationLevel
 from spade_runtime.validation.text import visible
 
 if TYPE_CHECKING:
@@ -90,14 +90,23 @@ def _card(found: Found, spec: EnvSpec) -> Iterator[str]:
 
 def _accepted(found: Found, spec: EnvSpec) -> str:
     """Whose verdict it is: a manifest's claim counts only where this machine reached it too."""
+    records = Records()
     for profile in ("strict", "standard", "lenient"):
-        if Records().holds(spec.sha256, profile):
+        if records.holds(spec.sha256, profile):
             return f"yes, {profile} profile, on this machine"
     if found.origin == "suite":
         return "yes, strict profile, by the package's tests"
+    if (limit := records.laxer_limit(spec.sha256)) is not None:
+        return (
+            f"on this machine, with blind_win_limit {limit:g}, where the standard profile has "
+            f"{BLIND_WIN_LIMIT:g}; check it with: spade validate {found.path}"
+        )
     if spec.validation is not None:
-        return f"claimed for the {spec.validation.profile} profile; not checked on this machine"
-    return "not known; check it with: spade validate"
+        return (
+            f"claimed for the {spec.validation.profile} profile; not checked on this machine; "
+            f"do so with: spade validate {found.path}"
+        )
+    return f"not known; check it with: spade validate {found.path}"
 
 
 def _learned(card: Card | None) -> dict[str, str]:

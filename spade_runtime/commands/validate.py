@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from spade_runtime.cli import Command, add_isolation
-from spade_runtime.errors import UsageError
+from spade_runtime.errors import SpadeError, UsageError
+from spade_runtime.records import Records
 from spade_runtime.spec import Limits, ValidationReport
 from spade_runtime.validation.batch import Outcome, Settings, run_batch
 from spade_runtime.validation.files import Target, collect, read_hint, read_source
@@ -27,7 +28,8 @@ Validate environments: files, or folders that are searched for *.py.
 Exit code: 0 when all are accepted, 1 when one is rejected, 2 for a usage error (a path that can't
 be read), 3 when the sandbox can't isolate here, 130 when it was stopped by Ctrl-C or SIGTERM: what
 was found until then stands. `spade explain CODE` tells what a finding means.
-A hint beside a source, <stem>.hint.txt, is validated with it."""
+A hint beside a source, <stem>.hint.txt, is validated with it. What is accepted is noted in this
+machine's records, and `spade show` tells it."""
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -70,7 +72,7 @@ def _run(arguments: argparse.Namespace) -> int:
     twins = _pool(arguments.pool, {os.path.realpath(target.file) for target in targets})
     outcomes = run_batch(targets, settings, jobs=jobs, twins=twins)
     tally = Tally()
-    shown = _counted(_progress(outcomes, len(targets)), tally)
+    shown = _noted(_counted(_progress(outcomes, len(targets)), tally), settings)
     try:
         if arguments.format == "json":
             _print_json(shown)
@@ -138,6 +140,22 @@ def _counted(outcomes: Iterable[Outcome], tally: Tally) -> Iterator[ValidationRe
         else:
             tally.add(outcome.report)
             yield outcome.report
+
+
+def _noted(reports: Iterable[ValidationReport], settings: Settings) -> Iterator[ValidationReport]:
+    """The reports; at their end what was accepted goes into this machine's records."""
+    accepted: list[str] = []
+    try:
+        for report in reports:
+            # With the policy off a gate less was passed than the profile has.
+            if report.verdict == "accepted" and report.sha256 and settings.policy == "on":
+                accepted.append(report.sha256)
+            yield report
+    finally:
+        try:
+            Records().remember_accepted(accepted, settings.profile)
+        except SpadeError as error:
+            print(f"spade: {error}", file=sys.stderr)
 
 
 def _print_lines(reports: Iterable[ValidationReport], form: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 
 from spade_runtime.codes import CODES
 from spade_runtime.errors import EnvFault, EnvTimeout
-from spade_runtime.spec import Dialect, Kind, Limits, Profile
+from spade_runtime.spec import BLIND_WIN_LIMIT, Dialect, Kind, Limits, Profile
 from spade_runtime.validation.actions import boxed_form
 from spade_runtime.validation.games import Play, Player, Start, Suspect, Table
 from spade_runtime.validation.replies import Problem, ReplyChecker
@@ -41,7 +41,7 @@ class Options:
 
     profile: Profile = "standard"
     limits: Limits = field(default_factory=Limits)
-    blind_win_limit: float = 0.25
+    blind_win_limit: float = BLIND_WIN_LIMIT
     hint: str | None = None
     judge: Judge | None = None
 

@@ -10,7 +10,14 @@ from typing import Literal
 
 from spade_runtime.errors import UsageError
 from spade_runtime.sandbox.pool import SandboxPool
-from spade_runtime.spec import GateRecord, IsolationLevel, Limits, Profile, ValidationReport
+from spade_runtime.spec import (
+    BLIND_WIN_LIMIT,
+    GateRecord,
+    IsolationLevel,
+    Limits,
+    Profile,
+    ValidationReport,
+)
 from spade_runtime.validation import static
 from spade_runtime.validation.bench import Bench, Options, Room
 from spade_runtime.validation.files import SourceFile, read_source, sibling_hint
@@ -92,7 +99,7 @@ class Validator:
         profile: Profile = "standard",
         hint: str | None = None,
         neighbours: Iterable[str | Path] | TwinIndex = (),
-        blind_win_limit: float = 0.25,
+        blind_win_limit: float = BLIND_WIN_LIMIT,
         path: str | None = None,
     ) -> ValidationReport:
         """Validate one source.
@@ -123,7 +130,7 @@ class Validator:
         *,
         profile: Profile = "standard",
         hint: str | None = None,
-        blind_win_limit: float = 0.25,
+        blind_win_limit: float = BLIND_WIN_LIMIT,
         path: str | None = None,
     ) -> tuple[ValidationReport, Print | None]:
         """Validate one source without looking at others.
@@ -202,7 +209,7 @@ def validate(
     hint: str | None = None,
     neighbours: Iterable[str | Path] | TwinIndex = (),
     limits: Limits | None = None,
-    blind_win_limit: float = 0.25,
+    blind_win_limit: float = BLIND_WIN_LIMIT,
 ) -> ValidationReport:
     """Validate one environment. For many files keep a `Validator`, whose pools stay warm.
 

@@ -14,8 +14,8 @@ import pytest
 from spade_envs.manifest import read_manifest, seal_of, source_hash
 from spade_envs.pool import Pool
 from spade_envs.pool_index import Card, Query
-from spade_envs.records import Records
 from spade_runtime.errors import InvalidEnvironment, SpadeError, UsageError
+from spade_runtime.records import Records
 from spade_runtime.spec import EnvSpec, ValidationSummary
 
 
@@ -296,9 +296,19 @@ def test_a_verdict_counts_only_where_this_machine_recorded_it(tmp_path: Path) ->
     assert not records.holds(spec.sha256)
 
 
+def test_a_laxer_limit_makes_no_verdict_of_the_profile_and_is_told(tmp_path: Path) -> None:
+    records, sha256 = Records(tmp_path / "verdicts.sqlite"), "0" * 64
+    for limit in (0.4, 0.3, 0.35):
+        records.remember_accepted([sha256], "standard", limit)
+    assert not records.holds(sha256) and records.laxer_limit(sha256) == 0.3
+    assert records.laxer_limit("1" * 64) is None
+    records.remember_accepted([sha256, "1" * 64], "standard", 0.2)
+    assert records.accepted([sha256, "1" * 64, "2" * 64]) == {sha256, "1" * 64}
+
+
 def test_records_that_can_not_be_read_hold_nothing(tmp_path: Path) -> None:
     file = tmp_path / "verdicts.sqlite"
     file.write_text("not a database")
-    assert not Records(file).holds("0" * 64)
+    assert not Records(file).holds("0" * 64) and Records(file).laxer_limit("0" * 64) is None
     with pytest.raises(SpadeError, match="set XDG_STATE_HOME"):
         Records(file).remember("0" * 64, "standard", "accepted")

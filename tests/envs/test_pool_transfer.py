@@ -12,8 +12,8 @@ from spade_envs.pool import Pool
 from spade_envs.pool_export import export_pool
 from spade_envs.pool_import import Importer, read_checksums
 from spade_envs.pool_index import Card, Query
-from spade_envs.records import Records
 from spade_runtime.errors import InvalidEnvironment, UsageError
+from spade_runtime.records import Records
 from spade_runtime.sandbox import SandboxPool
 from spade_runtime.spec import Provenance, ValidationSummary
 from spade_runtime.validation import Validator

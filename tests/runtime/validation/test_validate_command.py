@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 
 from spade_runtime.commands import explain, validate
 from spade_runtime.errors import IsolationUnavailable
+from spade_runtime.records import Records
 from spade_runtime.spec import ValidationReport
 from spade_runtime.validation.validator import Validator
 
@@ -100,6 +102,23 @@ def test_a_hint_goes_with_one_file(
     with pytest.raises(UsageError, match="--hint goes with one file"):
         run(first, second, "--hint", hint)
     capsys.readouterr()
+
+
+def test_what_is_accepted_is_noted_in_this_machines_records(
+    write: Write, sum_game: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file, bad = write("envs/a.py", sum_game), write("envs/b.py", "x = (\n")
+    digest = hashlib.sha256(sum_game.encode()).hexdigest()
+    monkeypatch.setenv("XDG_STATE_HOME", str(file.parent.parent / "state"))
+    assert run(file, "--policy", "off") == 0
+    assert not Records().holds(digest)
+    assert run(file.parent) == 1
+    assert Records().accepted([digest, hashlib.sha256(bad.read_bytes()).hexdigest()]) == {digest}
+    capsys.readouterr()
+    monkeypatch.setenv("XDG_STATE_HOME", str(file))
+    assert run(file, "--format", "json") == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["reports"] and "set XDG_STATE_HOME" in said.err
 
 
 def test_a_pool_is_compared(

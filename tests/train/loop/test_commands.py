@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+import yaml
 
 pytest.importorskip("torch")
 
@@ -94,6 +95,19 @@ def test_its_episodes_are_episodes_by_the_schema_and_replay(unbroken, lines):
     assert count > 0
     assert f"{count} of {count} episodes are the same bit for bit" in done.stdout
     assert done.returncode == 0
+
+
+def test_what_it_accepted_is_this_machines_verdict_under_the_limit_it_had(unbroken):
+    pool = unbroken[0] / "pool"
+    manifest = json.loads(next(pool.glob("*/*/env.json")).read_text(encoding="utf-8"))
+    card = spade("show", manifest["id"], "--pool", pool).stdout
+    limit = yaml.safe_load((unbroken[0] / "config.yaml").read_text())["blind_win_limit"]
+    assert limit > 0.25
+    said = f"on this machine, with blind_win_limit {limit:g}, where the standard profile has 0.25"
+    assert said in card
+    assert spade("validate", *pool.glob("*/*/env.py")).returncode == 0
+    card = spade("show", manifest["id"], "--pool", pool).stdout
+    assert "yes, standard profile, on this machine" in card
 
 
 def kill_and_resume(path, moment, external, lines, timeless):
