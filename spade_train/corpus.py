@@ -7,14 +7,15 @@ A source is one of
 - a `.parquet` file with such a column,
 - a folder that `datasets` saved, or `hf:NAME` (`hf:NAME:SPLIT`) for a dataset of the model hub.
 
-Nothing is held in memory but an index. A document that can't be read is reported, and the draw
+Nothing is held in memory but an index. A document that can't be used is reported, and the draw
 goes on to the next.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -32,8 +33,13 @@ from spade_train.seeds import derive
 
 BUILTIN = "builtin"
 TOPICS = ("mathematics", "science", "procedures", "code")
-# A draw gives up after this many bad documents in a row, and reports them.
+# A draw gives up after this many bad documents in a row.
 MAX_SKIPS = 1000
+# Draws that are tried when a corpus is opened, before it is refused.
+_TRIALS = 4
+
+# Characters that a document may have for each of its words: a text without spaces is one word.
+CHARS_A_WORD = 32
 
 _WORD = re.compile(r"\S+")
 
@@ -64,15 +70,18 @@ class Problem:
 def cut_words(text: str, max_words: int) -> str:
     """Return the text up to the end of its `max_words`-th word; the space between words stays.
 
+    Of a text without spaces, `CHARS_A_WORD` times as many characters stay.
+
     >>> cut_words("a  b c d", 2)
     'a  b'
     """
+    text = text.lstrip()[: max_words * CHARS_A_WORD]
     end = 0
     for count, word in enumerate(_WORD.finditer(text), start=1):
         end = word.end()
         if count >= max_words:
-            return text[:end].lstrip()
-    return text.strip()
+            return text[:end]
+    return text.rstrip()
 
 
 class Corpus:
@@ -80,31 +89,62 @@ class Corpus:
 
     Attributes:
         max_words: length to which documents are cut.
-        problems: what could not be read so far.
+        problems: what could not be used so far.
     """
 
-    def __init__(self, sources: Iterable[Source], *, max_words: int) -> None:
+    def __init__(
+        self,
+        sources: Iterable[Source],
+        *,
+        max_words: int,
+        warn: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._sources = list(sources)
         self.max_words = max_words
         self.problems: list[Problem] = []
+        self._warn = warn
         self._reported: set[str] = set()
+        self._counts: Counter[str] = Counter()
         self._sizes = [len(source) for source in self._sources]
 
     @classmethod
-    def open(cls, sources: Iterable[str], *, max_words: int) -> Corpus:
+    def open(
+        cls,
+        sources: Iterable[str],
+        *,
+        max_words: int,
+        warn: Callable[[str], None] = lambda _: None,
+    ) -> Corpus:
         """Open sources by name; see the module's text.
 
+        Args:
+            sources: their names.
+            max_words: length to which documents are cut.
+            warn: told of documents that can't be used: of each kind of flaw the first, the tenth,
+                the hundredth and so on.
+
         Raises:
-            UsageError: a source does not exist, can't be read, or all of them are empty.
+            UsageError: a source does not exist, can't be read, or no document can be used.
         """
         names = list(sources)
-        corpus = cls([_open(name) for name in names], max_words=max_words)
+        corpus = cls([_open(name) for name in names], max_words=max_words, warn=warn)
         if not len(corpus):
             raise UsageError(
                 f"the corpus {', '.join(names) or '(none)'} holds no documents; "
                 "name a JSONL file with `text` fields, or use ablation=no_corpus"
             )
+        corpus._refuse_useless()
         return corpus
+
+    def _refuse_useless(self) -> None:
+        """Refuse now what the first draw of a run would, minutes later."""
+        for counter in range(_TRIALS):
+            try:
+                self.draw(0, counter)
+                return
+            except UsageError as error:
+                refused = error
+        raise refused
 
     def __len__(self) -> int:
         return sum(self._sizes)
@@ -121,35 +161,51 @@ class Corpus:
         size = len(self)
         turn, place = divmod(counter, size)
         start = _permuted(place, size, derive("corpus", seed, turn))
-        for skip in range(min(size, MAX_SKIPS)):
-            document = self._read((start + skip) % size)
-            if document is not None:
-                return document
+        skipped, tries = 0, 0
+        while skipped < size and tries < MAX_SKIPS:
+            found = self._read((start + skipped) % size)
+            if isinstance(found, Document):
+                return found
+            skipped += 1 + found
+            tries += 1
         raise UsageError(
-            f"none of {min(size, MAX_SKIPS)} documents could be used; the first problem: "
-            f"{self.problems[0].where}: {self.problems[0].why}"
+            f"none of {min(size, skipped)} documents of the corpus could be used; the first "
+            f"problem: {self.problems[0].where}: {self.problems[0].why}"
         )
 
-    def _read(self, index: int) -> Document | None:
+    def _read(self, index: int) -> Document | int:
+        """Return a document, or how many after a bad one share its fate."""
         for source, size in zip(self._sources, self._sizes, strict=True):
             if index >= size:
                 index -= size
                 continue
-            where = source.where(index)
             try:
-                raw = source.read(index)
-                return self._document(raw, source.name)
+                return self._document(source.read(index), source.name)
             except BadDocument as bad:
-                if where not in self._reported:
-                    self._reported.add(where)
-                    self.problems.append(Problem(where, str(bad)))
-                return None
+                self._report(source.where(index), bad)
+                return bad.rest
         raise IndexError(index)
+
+    def _report(self, where: str, bad: BadDocument) -> None:
+        if where in self._reported:
+            return
+        self._reported.add(where)
+        self.problems.append(Problem(where, str(bad)))
+        self._counts[bad.kind] += 1
+        count = self._counts[bad.kind]
+        if count == 1:
+            self._warn(f"corpus: {where} can't be used and is passed over ({bad})")
+        elif str(count).strip("0") == "1":  # 10, 100, ...
+            self._warn(f"corpus: {count} documents so far can't be used ({bad.kind})")
 
     def _document(self, raw: Raw, source: str) -> Document:
         text = cut_words(raw.text, self.max_words)
         if not text:
             raise BadDocument("the document has no words")
+        try:
+            f"{text}{raw.id}".encode()
+        except UnicodeEncodeError:  # JSON can name half of a pair, as "\ud800" is
+            raise BadDocument("half of a surrogate pair, which is no character") from None
         return Document(raw.id, text, source)
 
 

@@ -15,7 +15,18 @@ TEXT_FIELDS = ("text", "orig_doc")
 
 
 class BadDocument(Exception):
-    """A document can't be used; the message says why."""
+    """A document can't be used; the message says why.
+
+    Args:
+        kind: what is wrong, in words that other documents with this flaw share.
+        detail: what is wrong with this one.
+        rest: how many of the documents after it can't be used for the same cause.
+    """
+
+    def __init__(self, kind: str, detail: str = "", *, rest: int = 0) -> None:
+        super().__init__(f"{kind}: {detail}" if detail else kind)
+        self.kind = kind
+        self.rest = rest
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +64,7 @@ def _text_of(row: dict[str, Any], default_id: str) -> Raw:
                 raise BadDocument(f"`{field}` is {type(row[field]).__name__}, not text")
             own = row.get("id")
             return Raw(default_id if own is None else str(own), row[field])
-    raise BadDocument(f"no field `text` or `orig_doc` among {sorted(map(str, row))[:8]}")
+    raise BadDocument("no field `text` or `orig_doc`", f"only {sorted(map(str, row))[:8]}")
 
 
 def _need_datasets(name: str) -> None:
@@ -98,11 +109,11 @@ class JsonlSource:
                 lines.seek(self._offsets[index])
                 row = json.loads(lines.readline().decode("utf-8-sig"))
         except OSError as error:
-            raise BadDocument(f"can't be read: {error.strerror}") from None
+            raise BadDocument("can't be read", str(error.strerror)) from None
         except UnicodeDecodeError as error:
-            raise BadDocument(f"not UTF-8 at byte {error.start} of the line") from None
+            raise BadDocument("not UTF-8", f"at byte {error.start} of the line") from None
         except (ValueError, RecursionError) as error:
-            raise BadDocument(f"no JSON: {error}") from None
+            raise BadDocument("no JSON", str(error)) from None
         if not isinstance(row, dict):
             raise BadDocument(f"the line holds a {type(row).__name__}, not an object")
         return _text_of(row, self.where(index))
@@ -132,7 +143,9 @@ class ParquetSource:
             )
         meta = self._file.metadata
         self._groups = [meta.row_group(i).num_rows for i in range(meta.num_row_groups)]
-        self._held: tuple[int, list[dict[str, Any]]] | None = None
+        self._unreadable = (OSError, ArrowException, ValueError)
+        self._held: tuple[int, Any] | None = None
+        self._damaged: dict[int, str] = {}
 
     def __len__(self) -> int:
         return sum(self._groups)
@@ -146,15 +159,27 @@ class ParquetSource:
         where, row = self.where(index), index
         for group, rows in enumerate(self._groups):
             if row < rows:
-                return _text_of(self._group(group)[row], where)
+                table = self._group(group, rest=rows - row - 1)
+                try:
+                    return _text_of(table.slice(row, 1).to_pylist()[0], where)
+                except self._unreadable as error:
+                    raise BadDocument("can't be read", str(error)) from None
             row -= rows
         raise IndexError(index)
 
-    def _group(self, group: int) -> list[dict[str, Any]]:
-        if self._held is None or self._held[0] != group:
-            table = self._file.read_row_group(group, columns=self._columns)
-            self._held = (group, table.to_pylist())
-        return self._held[1]
+    def _group(self, group: int, *, rest: int) -> Any:
+        """Return a group's table; a damaged one is tried once."""
+        if self._held is not None and self._held[0] == group:
+            return self._held[1]
+        if group not in self._damaged:
+            try:
+                table = self._file.read_row_group(group, columns=self._columns)
+                self._held = (group, table)
+                return table
+            except self._unreadable as error:
+                self._damaged[group] = str(error)
+        why = f"row group {group}: {self._damaged[group]}"
+        raise BadDocument("damaged", why, rest=rest)
 
 
 class DatasetSource:
@@ -214,4 +239,10 @@ class DatasetSource:
 
     def read(self, index: int) -> Raw:
         """Read one row."""
-        return _text_of(dict(self._rows[index]), self.where(index))
+        from pyarrow import ArrowException
+
+        try:
+            row = dict(self._rows[index])
+        except (OSError, ArrowException, ValueError) as error:
+            raise BadDocument("can't be read", str(error)) from None
+        return _text_of(row, self.where(index))

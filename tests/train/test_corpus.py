@@ -3,7 +3,7 @@ import json
 import pytest
 
 from spade_runtime.errors import UsageError
-from spade_train.corpus import TOPICS, Corpus, cut_words
+from spade_train.corpus import CHARS_A_WORD, TOPICS, Corpus, cut_words
 
 
 def write(path, rows):
@@ -71,16 +71,41 @@ def test_bad_documents_are_reported_and_passed_over(tmp_path):
         "bad.jsonl:3": "`text` is int, not text",
         "bad.jsonl:4": "no JSON",
         "bad.jsonl:5": "the line holds a list, not an object",
-        "bad.jsonl:6": "no field `text` or `orig_doc` among ['other']",
+        "bad.jsonl:6": "no field `text` or `orig_doc`",
         "bad.jsonl:7": "the document has no words",
-        "bad.jsonl:8": "not UTF-8 at byte 0 of the line",
+        "bad.jsonl:8": "not UTF-8",
     }
 
 
-def test_a_corpus_of_bad_documents_says_so(tmp_path):
-    corpus = Corpus.open([write(tmp_path / "a.jsonl", [{"x": 1}, {"x": 2}])], max_words=5)
-    with pytest.raises(UsageError, match="none of 2 documents could be used.*no field `text`"):
-        corpus.draw(0, 0)
+def test_a_corpus_of_bad_documents_is_refused_when_it_is_opened(tmp_path):
+    path = write(tmp_path / "a.jsonl", [{"x": 1}, {"x": 2}])
+    with pytest.raises(UsageError, match="none of 2 documents.*a.jsonl:[12]: no field `text`"):
+        Corpus.open([path], max_words=5)
+
+
+def test_half_of_a_surrogate_pair_is_no_text(tmp_path):
+    path = tmp_path / "half.jsonl"
+    path.write_text('{"text": "lone \\ud800 half"}\n{"text": "a pair \\ud83d\\ude00"}\n')
+    corpus = Corpus.open([str(path)], max_words=5)
+    assert {corpus.draw(0, i).text for i in range(4)} == {"a pair \N{GRINNING FACE}"}
+    assert [p.where for p in corpus.problems] == ["half.jsonl:1"]
+
+
+def test_documents_that_are_passed_over_are_told_once_a_kind_and_then_counted(tmp_path):
+    rows = [{"text": 3}] * 12 + [{"other": i} for i in range(3)] + [{"text": "good"}]
+    told: list[str] = []
+    corpus = Corpus.open([write(tmp_path / "a.jsonl", rows)], max_words=5, warn=told.append)
+    for counter in range(len(rows)):
+        corpus.draw(0, counter)
+    assert len(corpus.problems) == 15
+    firsts = [line for line in told if "is passed over" in line]
+    assert sorted(line.partition("(")[2] for line in firsts) == [
+        "`text` is int, not text)",
+        f"no field `text` or `orig_doc`: only {['other']})",
+    ]
+    assert [line for line in told if line not in firsts] == [
+        "corpus: 10 documents so far can't be used (`text` is int, not text)"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -105,6 +130,51 @@ def test_ten_megabytes_are_cut(tmp_path):
     path = write(tmp_path / "big.jsonl", [{"text": "word " * 2_000_000}])
     document = Corpus.open([path], max_words=6000).draw(0, 0)
     assert len(document.text.split()) == 6000
+
+
+def test_a_text_without_spaces_is_cut_too(tmp_path):
+    assert cut_words("x" * 10_000_000, 10) == "x" * 10 * CHARS_A_WORD
+    assert cut_words(" " * 10_000 + "one two", 1) == "one"
+    for topic in TOPICS:  # no shipped document has so few spaces
+        corpus = Corpus.open([f"builtin:{topic}"], max_words=24)
+        words = (len(corpus.draw(0, i).text.split()) for i in range(len(corpus)))
+        assert set(words) == {24}
+
+
+def damaged(tmp_path, text):
+    """Write a parquet file of five groups of 700 rows, the first two of them overwritten."""
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    import pyarrow
+
+    path = tmp_path / "rows.parquet"
+    table = pyarrow.table({"text": [f"{text} {i}" for i in range(3500)]})
+    parquet.write_table(table, path, row_group_size=700, use_dictionary=False)
+    first, third = (parquet.ParquetFile(path).metadata.row_group(i).column(0) for i in (0, 2))
+    raw = bytearray(path.read_bytes())
+    start, end = first.data_page_offset, third.data_page_offset
+    raw[start:end] = b"\xff" * (end - start)
+    path.write_bytes(raw)
+    return path
+
+
+def test_damaged_row_groups_are_passed_over_whole(tmp_path):
+    told: list[str] = []
+    corpus = Corpus.open([str(damaged(tmp_path, "row"))], max_words=5, warn=told.append)
+    rows = {int(corpus.draw(0, i).text.removeprefix("row ")) for i in range(500)}
+    assert len(rows) > 250
+    assert min(rows) == 1400
+    assert any("damaged: row group" in line for line in told)
+
+
+def test_a_row_that_is_no_text_spoils_no_other(tmp_path):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    import pyarrow
+
+    raw = pyarrow.array([b"good", b"\xff\xfe", b"fine"], pyarrow.binary())
+    parquet.write_table(pyarrow.table({"text": raw.view("string")}), tmp_path / "rows.parquet")
+    corpus = Corpus.open([str(tmp_path / "rows.parquet")], max_words=5)
+    assert {corpus.draw(0, i).text for i in range(3)} == {"good", "fine"}
+    assert [p.where for p in corpus.problems] == ["rows.parquet:1"]
 
 
 def test_parquet(tmp_path):
@@ -143,6 +213,15 @@ def test_a_dataset_folder(tmp_path):
     corpus = Corpus.open([str(tmp_path / "saved")], max_words=2)
     found = {(d.id, d.text) for d in (corpus.draw(0, i) for i in range(2))}
     assert found == {("x", "a b"), ("y", "e")}
+    told: list[str] = []
+    (arrow,) = (tmp_path / "saved").glob("*.arrow")
+    raw = bytearray(arrow.read_bytes())
+    place = raw.index(b"a b c d")
+    raw[place : place + 1] = b"\xff"
+    arrow.write_bytes(raw)
+    corpus = Corpus.open([str(tmp_path / "saved")], max_words=2, warn=told.append)
+    assert {corpus.draw(0, i).text for i in range(2)} == {"e"}
+    assert len(told) == 1 and "can't be read" in told[0]
     (tmp_path / "plain").mkdir()
     with pytest.raises(UsageError, match="is no dataset folder"):
         Corpus.open([str(tmp_path / "plain")], max_words=2)

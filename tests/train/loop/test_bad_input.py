@@ -52,11 +52,11 @@ def designer(source):
     return write
 
 
-def go(config, policy):
+def go(config, policy, warn=lambda _: None):
     """Run to the end; returns the folder and every row that was trained on."""
     rows = []
     folder = RunFolder.create(Path(config.run_dir), config)
-    with folder.locked(), assembled(config, folder, policy=policy) as run:
+    with folder.locked(), assembled(config, folder, warn=warn, policy=policy) as run:
         update = run.learner.update
 
         def spy(batch):
@@ -102,16 +102,20 @@ def test_groups_of_equal_returns_are_counted_and_teach_the_agent_nothing(
     assert all(line["loss/agent"] is None for line in metrics)
 
 
-def test_documents_of_ten_megabytes_are_cut_to_what_fits(forced, words, tmp_path, lines):
-    corpus = tmp_path / "big.jsonl"
-    corpus.write_text(json.dumps({"id": "big", "text": "word " * 2_000_000}) + "\n")
+def test_documents_that_are_huge_or_no_text_do_not_end_a_run(forced, words, tmp_path, lines):
+    corpus = tmp_path / "odd.jsonl"
+    texts = {"big": "word " * 2_000_000, "dense": "word" * 2_000_000, "half": "a lone \ud800 half"}
+    rows = (json.dumps({"id": name, "text": text}) for name, text in texts.items())
+    corpus.write_text("\n".join(rows) + "\n")
     config = resolve(
         "tiny",
         overrides=words(tmp_path / "run", steps=1, corpus=corpus, corpus_max_words=4000),
     )
-    folder, _ = go(config, forced())
+    told: list[str] = []
+    folder, _ = go(config, forced(), warn=told.append)
     designs = lines(folder.designs)
-    assert {d["document_id"] for d in designs} == {"big"}
+    assert {d["document_id"] for d in designs} == {"big", "dense"}
+    assert any("odd.jsonl:3 can't be used" in line for line in told)
     assert any(d["verdict"] == "accepted" for d in designs)
 
 
