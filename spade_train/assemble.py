@@ -120,7 +120,9 @@ def assembled(
     from spade_train.learners.torch_learner import TorchLearner, reference_of
 
     corpus = (
-        Corpus.open(config.corpus, max_words=config.corpus_max_words) if config.use_corpus else None
+        Corpus.open(config.corpus, max_words=config.corpus_max_words, warn=warn)
+        if config.use_corpus
+        else None
     )
     agent = with_adapters(policy or load_policy(config), config)
     agent.limit_context(config.context_tokens)
