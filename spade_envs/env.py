@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import Any
 
 import gymnasium
+import numpy as np
 from gymnasium.utils import EzPickle
 
-from spade_envs.references import resolve
+from spade_envs.references import hint_behind, resolve
 from spade_envs.shared import shared_pool
 from spade_envs.spaces import UnicodeText
 from spade_runtime.errors import UsageError
@@ -19,6 +22,7 @@ from spade_runtime.spec import EnvSpec, IsolationLevel
 # Sixteen results of 16,384 characters and an instruction fit; one size for all environments lets
 # any of them share a vector.
 TEXT_MAX = 1 << 19
+OPTIONS = ("hint", "max_turns")
 
 
 class SpadeEnv(gymnasium.Env[str, str], EzPickle):
@@ -79,7 +83,7 @@ class SpadeEnv(gymnasium.Env[str, str], EzPickle):
         self._max_turns = max_turns
         self._level = level
         self._session: EnvSession | None = None
-        self._hint: str | None = None
+        self._hint: str | None = None  # the environment's own, once it was asked for
         self._shown = ""
 
     @property
@@ -94,7 +98,6 @@ class SpadeEnv(gymnasium.Env[str, str], EzPickle):
         if self._session is None:
             found = resolve(**self._reference)
             self._session = shared_pool(self._level).open(found.text)
-            self._hint = found.hint
         return self._session
 
     @property
@@ -110,8 +113,8 @@ class SpadeEnv(gymnasium.Env[str, str], EzPickle):
         Args:
             seed: determines the task, from 0 to 2^31 - 1; None draws one from `np_random`.
             options: `hint`: a text, added to the first observation as its last block, or True for
-                the hint of the pool's manifest; `max_turns`: a limit for this episode. Others are
-                left alone, as is the custom.
+                the hint that comes with the environment: of the suite, of the pool's manifest, or
+                beside its file as `<stem>.hint.txt`; `max_turns`: a limit for this episode.
 
         Returns:
             The first observation and `info`; a tool-use environment's schemas stand in
@@ -119,13 +122,11 @@ class SpadeEnv(gymnasium.Env[str, str], EzPickle):
 
         Raises:
             EnvFault: the environment failed; it is its designer's fault.
-            UsageError: a seed or option that can't be.
+            UsageError: a seed or option that can't be, or an option that nobody knows.
         """
-        if seed is not None and not 0 <= seed < SEED_END:
-            raise UsageError(f"a seed is an integer from 0 to {SEED_END - 1}, not {seed}")
+        seed, options = checked_seed(seed), checked_options(options)
         super().reset(seed=seed)
-        task = int(self.np_random.integers(SEED_END)) if seed is None else int(seed)
-        options = options or {}
+        task = int(self.np_random.integers(SEED_END)) if seed is None else seed
         session = self.session
         hint = self._chosen_hint(options.get("hint"))
         limit = options.get("max_turns", self._max_turns)
@@ -166,15 +167,59 @@ class SpadeEnv(gymnasium.Env[str, str], EzPickle):
         if wanted is None or wanted is False:
             return None
         if wanted is True:
+            self._hint = self._hint or hint_behind(**self._reference)
             if self._hint is None:
                 raise UsageError(
-                    "options={'hint': True} asks for the manifest's hint, and there is none; "
-                    "give the hint as text"
+                    "options={'hint': True} asks for the hint that comes with the environment, and "
+                    "there is none in its manifest or beside its file; give the hint as text"
                 )
             return self._hint
-        if not isinstance(wanted, str):
-            raise UsageError(f"options['hint'] is a text or True, not {wanted!r:.80}")
-        return wanted
+        return checked_hint(wanted)
+
+
+def checked_seed(seed: Any) -> int | None:
+    """A reset seed as a plain integer, or None.
+
+    Raises:
+        UsageError: it is no integer, or out of range.
+    """
+    if seed is None:
+        return None
+    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
+    if not whole or not 0 <= seed < SEED_END:
+        raise UsageError(f"a seed is an integer from 0 to {SEED_END - 1}, not {seed!r:.80}")
+    return int(seed)
+
+
+def checked_options(options: Any) -> dict[str, Any]:
+    """Options of a reset, each of them known.
+
+    Raises:
+        UsageError: they are no dictionary, or one of them is unknown.
+    """
+    if options is None:
+        return {}
+    if not isinstance(options, Mapping):
+        raise UsageError(f"options is a dictionary or None, not {options!r:.80}")
+    for name in options:
+        if name not in OPTIONS:
+            near = get_close_matches(str(name), OPTIONS, n=1)
+            tell = f"did you mean {near[0]!r}?" if near else f"there are {' and '.join(OPTIONS)}"
+            raise UsageError(f"reset has no option {name!r:.80}; {tell}")
+    return dict(options)
+
+
+def checked_hint(hint: Any) -> str:
+    """A hint that somebody gives as text.
+
+    Raises:
+        UsageError: it is no text, or a blank one.
+    """
+    if not isinstance(hint, str):
+        raise UsageError(f"a hint is a text or True, not {hint!r:.80}")
+    if not hint.strip():
+        raise UsageError("the hint is blank; give None, or no hint at all, for an episode without")
+    return hint
 
 
 def printable(text: str) -> str:

@@ -22,15 +22,13 @@ REFERENCE_KEYS = ("source", "path", "pool", "sha256")
 
 
 class Resolved(NamedTuple):
-    """A source and what is known of it.
+    """A source.
 
     Attributes:
         text: the source.
-        hint: the hint of its manifest, where it comes from a pool.
     """
 
     text: str
-    hint: str | None = None
 
     @property
     def sha256(self) -> str:
@@ -57,7 +55,7 @@ def resolve(
             f"name one of source, path and pool, not {', '.join(named) or 'none of them'}"
         )
     if source is not None:
-        found = Resolved(_suite_text(source) if source.startswith(SUITE) else source)
+        found = Resolved(_file_text(_suite_path(source)) if source.startswith(SUITE) else source)
     elif path is not None:
         found = Resolved(_file_text(Path(path)))
     else:
@@ -72,12 +70,40 @@ def resolve(
     return found
 
 
+def hint_behind(
+    source: str | None = None,
+    *,
+    path: str | None = None,
+    pool: str | None = None,
+    sha256: str | None = None,
+) -> str | None:
+    """The hint that comes with what a reference names, if one does.
+
+    It is the manifest's in a pool, and `<stem>.hint.txt` beside a file or a source of the suite.
+
+    Raises:
+        UsageError: the hint can't be read, or the pool is not there.
+        InvalidEnvironment: the pool's manifest was changed.
+    """
+    from spade_runtime.validation.files import sibling_hint
+
+    if pool is not None and sha256 is not None:
+        from spade_envs.pool import Pool
+
+        return Pool(pool).spec(sha256).hint or None
+    if path is not None:
+        return sibling_hint(Path(path)) or None
+    if source is not None and source.startswith(SUITE):
+        return sibling_hint(_suite_path(source)) or None
+    return None
+
+
 def reference_of(kwargs: dict[str, Any]) -> Resolved:
     """Resolve the reference in a registered environment's kwargs."""
     return resolve(**{key: value for key, value in kwargs.items() if key in REFERENCE_KEYS})
 
 
-def _suite_text(source: str) -> str:
+def _suite_path(source: str) -> Path:
     from spade_envs import suite
 
     name = source.removeprefix(SUITE)
@@ -86,7 +112,7 @@ def _suite_text(source: str) -> str:
         near = get_close_matches(name, paths, n=1)
         hint = f"did you mean {near[0]!r}?" if near else "`spade list` shows them"
         raise UsageError(f"the suite has no environment {name!r}; {hint}")
-    return _file_text(paths[name])
+    return paths[name]
 
 
 def _file_text(path: Path) -> str:
@@ -105,4 +131,5 @@ def _from_pool(root: str, sha256: str) -> Resolved:
     from spade_envs.pool import Pool
 
     pool = Pool(root)
-    return Resolved(pool.source(sha256), pool.spec(sha256).hint)
+    pool.spec(sha256)  # refuses a manifest that was changed
+    return Resolved(pool.source(sha256))

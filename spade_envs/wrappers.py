@@ -13,6 +13,7 @@ from typing import Any, Literal
 import gymnasium
 from gymnasium.utils import RecordConstructorArgs
 
+from spade_envs.env import checked_hint
 from spade_envs.spaces import UnicodeText
 from spade_runtime.errors import UsageError
 
@@ -53,7 +54,7 @@ class HintWrapper(_Wrapper, RecordConstructorArgs):
 
     Args:
         env: the environment.
-        hint: a text, or True for the hint in the manifest of a pool's environment.
+        hint: a text, or True for the hint that comes with the environment.
 
     >>> import gymnasium, spade_envs
     >>> env = HintWrapper(gymnasium.make("spade/RollingDie-v0"), "Roll north twice.")
@@ -63,8 +64,8 @@ class HintWrapper(_Wrapper, RecordConstructorArgs):
     """
 
     def __init__(self, env: _Env, hint: str | Literal[True]) -> None:
-        if hint is not True and not isinstance(hint, str):
-            raise UsageError(f"a hint is a text or True, not {hint!r:.80}")
+        if hint is not True:
+            checked_hint(hint)
         RecordConstructorArgs.__init__(self, hint=hint)
         gymnasium.Wrapper.__init__(self, env)
         self._hint = hint

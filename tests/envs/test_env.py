@@ -3,6 +3,7 @@ import pickle
 import warnings
 
 import gymnasium
+import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
@@ -84,13 +85,34 @@ def test_an_episode_and_its_end(echo):
     [
         (None, "task 1"),
         ({}, "task 1"),
-        ({"unknown": 1}, "task 1"),
         ({"hint": None}, "task 1"),
         ({"hint": "look up"}, "task 1\n\nHint: look up"),
     ],
 )
 def test_a_hint_is_the_last_block_of_the_first_observation(echo, options, wanted):
     assert echo.reset(seed=1, options=options)[0] == wanted
+
+
+def test_the_hint_that_comes_with_an_environment(tmp_path):
+    env = gymnasium.make("spade/CoinBalance-v0")
+    plain = env.reset(seed=1)[0]
+    hint = suite.specs()["CoinBalanceEnv"].hint
+    assert env.reset(seed=1, options={"hint": True})[0] == f"{plain}\n\nHint: {hint}"
+    env.close()
+    (tmp_path / "echo.py").write_text(ECHO)
+    beside = SpadeEnv(path=str(tmp_path / "echo.py"))
+    for nothing in (None, "", " \n"):
+        if nothing is not None:
+            (tmp_path / "echo.hint.txt").write_text(nothing)
+        with pytest.raises(UsageError, match="there is none in its manifest or beside its file"):
+            beside.reset(seed=1, options={"hint": True})
+    (tmp_path / "echo.hint.txt").write_text("Say it back.\n")
+    assert beside.reset(seed=1, options={"hint": True})[0] == "task 1\n\nHint: Say it back."
+    beside.close()
+
+
+def test_numpys_integers_are_seeds(echo):
+    assert echo.reset(seed=np.int64(7))[0] == "task 7"
 
 
 @pytest.mark.parametrize(
@@ -100,7 +122,15 @@ def test_a_hint_is_the_last_block_of_the_first_observation(echo, options, wanted
         (lambda env: env.reset(seed=2**31), "a seed is an integer"),
         (lambda env: env.reset(options={"hint": 3}), "a text or True, not 3"),
         (lambda env: env.reset(options={"hint": True}), "there is none"),
-        (lambda env: env.reset(options={"max_turns": 0}), "max_turns is at least 1"),
+        (lambda env: env.reset(options={"hint": ""}), "the hint is blank"),
+        (lambda env: env.reset(options={"hint": " \n"}), "the hint is blank"),
+        (lambda env: env.reset(options={"hnt": "x"}), "no option 'hnt'; did you mean 'hint'?"),
+        (lambda env: env.reset(options={"seed": 1}), "'seed'; there are hint and max_turns"),
+        (lambda env: env.reset(options="hint"), "options is a dictionary or None, not 'hint'"),
+        (lambda env: env.reset(seed="a"), "a seed is an integer from 0 to 2147483647, not 'a'"),
+        (lambda env: env.reset(seed=1.0), "a seed is an integer"),
+        (lambda env: env.reset(seed=True), "a seed is an integer"),
+        (lambda env: env.reset(options={"max_turns": 0}), "whole number of at least 1, not 0"),
         (lambda env: env.step(3), "a message is text"),
         (lambda env: env.step("\ud800"), "lone surrogate"),
         (lambda env: SpadeEnv(ECHO, render_mode="human"), "render_mode is None or 'ansi'"),

@@ -22,4 +22,4 @@ def test_a_block_of_the_page_runs(number, tmp_path):
 
 
 def test_the_page_has_its_blocks():
-    assert len(BLOCKS) == 5
+    assert len(BLOCKS) == 6

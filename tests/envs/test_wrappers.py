@@ -5,6 +5,7 @@ import gymnasium
 import pytest
 
 import spade_envs  # noqa: F401  registers the suite
+from spade_envs import suite
 from spade_envs.wrappers import HintWrapper, MessageWrapper, TranscriptWrapper, message_prompt
 from spade_runtime.errors import UsageError
 
@@ -30,8 +31,12 @@ def test_a_hint_at_every_reset_unless_another_comes(made):
     assert env.reset(seed=1)[0] == f"{plain}\n\nHint: Roll."
     assert env.reset(seed=1, options={"hint": "Stop."})[0] == f"{plain}\n\nHint: Stop."
     assert env.reset(seed=1, options={"hint": None})[0] == plain
+    own = HintWrapper(made(GAME), True).reset(seed=1)[0]
+    assert own == f"{plain}\n\nHint: {suite.specs()['RollingDieEnv'].hint}"
     with pytest.raises(UsageError, match="a text or True"):
         HintWrapper(made(GAME), 3)
+    with pytest.raises(UsageError, match="the hint is blank"):
+        HintWrapper(made(GAME), "")
 
 
 def test_a_transcript_grows_and_starts_anew(made):
