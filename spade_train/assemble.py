@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from spade_train.learners.base import TrainRow
 from spade_train.ledger import Ledger
 from spade_train.loop import Run, Watcher
 from spade_train.memory import Memory
-from spade_train.objectives import make_objective
+from spade_train.objectives import Objective, make_objective
 from spade_train.policies.base import Policy, Sampling
 from spade_train.records import Records
 from spade_train.regeneration import Designer
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from spade_runtime.sandbox import SandboxPool
     from spade_runtime.validation import Validator
     from spade_runtime.validation.judge import Judge
-    from spade_train.learners.torch_learner import LearnerSettings
+    from spade_train.learners.torch_learner import LearnerSettings, TorchLearner
     from spade_train.policies.hf import HFPolicy
 
 # The embedded policy's answers; a validator and a rollout share the machine's processors.
@@ -125,6 +125,7 @@ def assembled(
         else None
     )
     agent = with_adapters(policy or load_policy(config), config)
+    own_context = agent.context_tokens
     agent.limit_context(config.context_tokens)
     ledger = Ledger(parameters=agent.parameters)
     state = RunState(Memory(config.memory_capacity), _objective(config), ledger)
@@ -132,7 +133,8 @@ def assembled(
     on_processor = agent.model.device.type == "cpu"
     if not on_processor:
         settings = replace(settings, micro_tokens=GPU_MICRO_TOKENS)
-    reference = reference_of(agent.model, settings)
+    # A phase may bring in a KL that the run begins without; by then the first weights are gone.
+    reference = reference_of(agent.model, *map(learner_settings, stages(config)))
     learner = TorchLearner(agent.model, settings, reference)
     with ExitStack() as stack:
         # First of all that starts processes: it is what a machine may not have.
@@ -146,14 +148,15 @@ def assembled(
         )
         judge = TrainingJudge(validator, config.blind_win_limit)
         player = role_view(agent, config.thinking in ("agent", "both"), config.thinking)
-        records = Records(folder, writer.name, warn)
+        records = Records(folder, writer.name, warn, agent=player.name)
+        speakers = [policy for policy in (agent, player, writer) if policy.trainable]
         yield Run(
             config=config,
             state=state,
             designer=Designer(writer, judge, corpus, ledger, threads=VALIDATIONS_AT_ONCE),
             rollout=lambda now: _rollout(sandbox, player, now, ledger, "agent"),
             learner=learner,
-            configure=_configurer(config, learner, judge, settings.micro_tokens),
+            configure=_configurer(config, learner, judge, state, speakers, own_context),
             records=records,
             measure=lambda now, step: measure_heldout(
                 _rollout(sandbox, player, now, ledger, "heldout"),
@@ -199,11 +202,15 @@ def with_adapters(policy: HFPolicy, config: RunConfig) -> HFPolicy:
 
 def designer_policy(config: RunConfig, agent: HFPolicy) -> Policy:
     """Return who designs: the agent's own weights, a frozen copy of them, or a URL."""
+    thinks = config.thinking in ("designer", "both")
     if config.ablation == "external_designer":
         from spade_train.policies.openai import Endpoint, OpenAIPolicy
 
-        return OpenAIPolicy(Endpoint(config.designer_url, config.designer_model))
-    thinks = config.thinking in ("designer", "both")
+        # Prompts are cut as they would be for the agent: who writes is all that changes.
+        return OpenAIPolicy(
+            Endpoint(config.designer_url, config.designer_model),
+            measure=role_view(agent, thinks, config.thinking),
+        )
     if not config.train_designer:
         # The weights are shared, so a designer that must not change needs a copy of its own.
         agent = agent.with_model(copy.deepcopy(agent.model).requires_grad_(False))
@@ -257,8 +264,14 @@ def _criteria_judge(config: RunConfig) -> Judge | None:
     return JudgeSettings(config.judge_url, config.judge_model).judge() if config.judge_url else None
 
 
-def _objective(config: RunConfig) -> Any:
-    return make_objective(
+def stages(config: RunConfig) -> list[RunConfig]:
+    """Return the configurations that a run goes through: the first, then each phase's."""
+    return [config, *(config.at(phase["from"]) for phase in config.phases)]
+
+
+def _objective(config: RunConfig, before: Objective | None = None) -> Objective:
+    """Return what designs are paid for, with what an earlier phase's one remembers."""
+    objective = make_objective(
         config.objective,
         low=config.anchor_low,
         high=config.anchor_high,
@@ -267,18 +280,39 @@ def _objective(config: RunConfig) -> Any:
         anchor_weight=config.anchor_weight,
         regret_saturation=config.regret_saturation,
     )
+    if before is not None:
+        objective.from_state(before.to_state())
+    return objective
 
 
 def _configurer(
-    config: RunConfig, learner: Any, judge: TrainingJudge, micro_tokens: int
+    config: RunConfig,
+    learner: TorchLearner,
+    judge: TrainingJudge,
+    state: RunState,
+    speakers: Sequence[Policy],
+    own_context: int | None,
 ) -> Callable[[RunConfig], None]:
-    """Return what hands a phase's numbers on; without phases there is nothing to hand on."""
+    """Return what hands a phase's numbers on to the parts that hold such numbers.
+
+    Args:
+        config: of the whole run; without phases there is nothing to hand on.
+        learner: trains by them.
+        judge: refuses by them.
+        state: pays by them.
+        speakers: the run's own model in its roles.
+        own_context: the longest conversation that this model can have.
+    """
     if not config.phases:
         return lambda _: None
 
     def configure(now: RunConfig) -> None:
+        micro_tokens = learner.settings.micro_tokens
         learner.configure(replace(learner_settings(now), micro_tokens=micro_tokens))
         judge.blind_win_limit = now.blind_win_limit
+        state.objective = _objective(now, state.objective)
+        for policy in speakers:
+            policy.context_tokens = min(now.context_tokens, own_context or now.context_tokens)
 
     return configure
 

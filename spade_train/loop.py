@@ -105,6 +105,7 @@ def _finish(run: Run) -> None:
     """Flush the last windows to the designer, and measure the agent once more."""
     state, start, step = run.state, perf_counter(), run.config.steps
     config = run.config.at(step)
+    run.configure(config)
     _remember(state, config)
     rows, news = designer_rows(state, config, due=math.inf)
     news |= _update(run, rows, step)

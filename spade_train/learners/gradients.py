@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -228,10 +227,9 @@ class Gradients:
     ) -> torch.Tensor:
         if self.reference is not None:
             return self._logprobs(self.reference, rows, settings)
-        off: AbstractContextManager[Any] = (
-            self.model.disable_adapter() if has_adapters(self.model) else nullcontext()
-        )
-        with off:
+        if not has_adapters(self.model):
+            raise ValueError("a KL needs reference weights; against the weights of now it is 0")
+        with self.model.disable_adapter():
             return self._logprobs(self.model, rows, settings)
 
 

@@ -87,6 +87,8 @@ class TorchLearner:
         """Take other numbers from the next update on; the optimisers keep their moments."""
         if settings.optimizer != self.settings.optimizer:
             raise ValueError("a run can't change its kind of optimizer")
+        if _needs_reference(self.model, settings) and self.reference is None:
+            raise ValueError("a KL needs the first weights: give a reference from the start")
         self.settings = settings
         for name, optimizer in self.optimizers.items():
             for group in optimizer.param_groups:
@@ -236,12 +238,20 @@ class TorchLearner:
             yield [row for index in part for row in samples[names[index]]]
 
 
-def reference_of(model: Any, settings: LearnerSettings) -> Any:
-    """Return a frozen copy of a model where a KL needs one and adapters don't stand for it."""
-    needed = any(settings.kl_coefficient[role] > 0 for role in ROLES)
-    if not needed or has_adapters(model):
+def reference_of(model: Any, *settings: LearnerSettings) -> Any:
+    """Return a frozen copy of a model where a KL needs one and adapters don't stand for it.
+
+    Args:
+        model: as a run begins with it.
+        settings: all that the run goes through.
+    """
+    if not any(_needs_reference(model, stage) for stage in settings):
         return None
     return copy.deepcopy(model).requires_grad_(False)
+
+
+def _needs_reference(model: Any, settings: LearnerSettings) -> bool:
+    return any(settings.kl_coefficient[role] > 0 for role in ROLES) and not has_adapters(model)
 
 
 def check_origin(model: Any, folder: Path) -> None:

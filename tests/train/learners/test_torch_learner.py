@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch")
 from spade_train import loss  # noqa: E402
 from spade_train.errors import CheckpointError  # noqa: E402
 from spade_train.learners.base import TrainBatch, TrainRow  # noqa: E402
+from spade_train.learners.gradients import Gradients, Share  # noqa: E402
 from spade_train.learners.torch_learner import LearnerSettings, TorchLearner  # noqa: E402
 from spade_train.policies.base import Sampling  # noqa: E402
 from spade_train.tokens import Conversation  # noqa: E402
@@ -174,6 +175,17 @@ def test_the_reference_stays_and_the_kl_grows_from_zero(small_policy):
     assert learner.update(TrainBatch(rows))["kl/agent"] > 1e-6
     after = learner.reference.state_dict()
     assert all(torch.equal(frozen[name], after[name]) for name in frozen)
+
+
+def test_a_kl_without_first_weights_is_refused_and_not_taken_for_nothing(small_policy):
+    """Held to the weights of now it would be 0 whatever they are."""
+    held = LearnerSettings(kl_coefficient={"agent": 0.1, "designer": 0.0})
+    learner = TorchLearner(small_policy.model, LearnerSettings())
+    with pytest.raises(ValueError, match="a KL needs the first weights"):
+        learner.configure(held)
+    row = TrainRow("agent", [1, 2], [0, 1], [0.0, -1.0], None, 1.0, 0, "x")
+    with pytest.raises(ValueError, match="a KL needs reference weights"):
+        Gradients(small_policy.model).gradient(Share([row], [1.0], None), held)
 
 
 def test_saved_and_loaded_the_next_update_is_the_same_bit_for_bit(
