@@ -15,7 +15,8 @@ from spade_envs.vector_infos import Places
 from spade_runtime.errors import EnvFault, EpisodeOver, UsageError
 from spade_runtime.messages import with_hint
 from spade_runtime.sandbox.book import Moves, fault_notes
-from spade_runtime.sandbox.session import SEED_END, EnvSession, ResetResult, StepResult, Talk
+from spade_runtime.sandbox.session import EnvSession, ResetResult, StepResult, Talk
+from spade_runtime.seeds import SEED_END
 from spade_runtime.spec import IsolationLevel
 
 _UNSAID = object()
@@ -70,18 +71,12 @@ class Seat:
         return self.table.session.running(self.slot)
 
     def seat_seed(self, seed: int | None) -> None:
-        """Choose the task of the next reset: the seed, or the next draw after the last one.
-
-        Raises:
-            UsageError: a seed out of range.
-        """
+        """Choose the task of the next reset: a seed that was checked, or the next draw."""
         if seed is None:
             if self._random is None:
                 self._random = seeding.np_random(self._seed)[0]
             self.task = int(self._random.integers(SEED_END))
             return
-        if not 0 <= seed < SEED_END:
-            raise UsageError(f"a seed is an integer from 0 to {SEED_END - 1}, not {seed}")
         self.task, self._seed, self._random = seed, seed, None
 
     def began(self, result: ResetResult, limit: int | None, hint: str | None) -> None:

@@ -11,8 +11,8 @@ import numpy.typing as npt
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from spade_envs import vector_arguments as given
 from spade_envs.env import TEXT_MAX, printable
-from spade_envs.references import REFERENCE_KEYS
 from spade_envs.restore import restore
 from spade_envs.seats import Seat, Table, Turn, seated
 from spade_envs.spaces import UnicodeText
@@ -23,6 +23,7 @@ from spade_runtime.sandbox.together import in_turn, together
 from spade_runtime.spec import IsolationLevel
 
 Texts = tuple[str, ...]
+_CLOSED = "this vector is closed; make another"
 
 
 class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
@@ -77,9 +78,10 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
         super().__init__()
         named = {"source": source, "path": path, "pool": pool, "sha256": sha256}
         reference = {key: value for key, value in named.items() if value is not None}
+        self._references = given.references(num_envs, reference, members, level)
         self.num_envs = num_envs
-        self.render_mode = render_mode
-        self.autoreset_mode = _mode(autoreset_mode)
+        self.render_mode = given.render_mode(render_mode)
+        self.autoreset_mode = given.mode(autoreset_mode)
         self.metadata = {**self.metadata, "autoreset_mode": self.autoreset_mode}
         self.single_observation_space = UnicodeText(TEXT_MAX)
         self.single_action_space = UnicodeText(TEXT_MAX)
@@ -87,7 +89,6 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
         self.action_space = batch_space(self.single_action_space, num_envs)
         limits = [limit for limit in (max_turns, max_episode_steps) if limit is not None]
         self._max_turns = min(limits) if limits else None
-        self._references = _references(num_envs, reference, members)
         self._level = level
         self._per_child = per_child
         self._tables: list[Table] | None = None
@@ -115,15 +116,18 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
             Observations of all environments, and the infos of those that were reset.
 
         Raises:
-            UsageError: seeds or options that can't be.
+            UsageError: seeds or options that can't be, or the vector is closed; every episode is
+                as it was.
             InvalidEnvironment: a class is refused.
             HostError: the machine is at fault.
         """
-        seeds = self._seeds(seed)
-        options = dict(options or {})
-        chosen = self._chosen(options.pop("reset_mask", None))
-        hints = self._hints(options.get("hint"))
-        limit = options.get("max_turns", self._max_turns)
+        if self.closed:
+            raise UsageError(_CLOSED)
+        count = self.num_envs
+        seeds, wanted = given.seeds(seed, count), given.options(options)
+        chosen = given.chosen(wanted.get("reset_mask"), count, begun=self._tables is not None)
+        hints = given.hints(wanted.get("hint"), count)
+        limit = given.max_turns(wanted.get("max_turns", self._max_turns))
         self._sit_down()
         for place in chosen:
             self._seats[place].seat_seed(seeds[place])
@@ -149,10 +153,11 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
             EpisodeOver: with autoreset disabled, an environment's episode has ended.
             HostError: the machine is at fault.
         """
-        if isinstance(actions, str) or len(actions) != self.num_envs:
-            count = "one text" if isinstance(actions, str) else str(len(actions))
-            raise UsageError(f"{self.num_envs} actions are needed, {count} came")
+        if type(actions) not in (list, tuple) or len(actions) != self.num_envs:
+            actions = given.actions(actions, self.num_envs)
         if not self._seats:
+            if self.closed:
+                raise UsageError(_CLOSED)
             raise EpisodeOver("no episode was begun; call reset first")
         tables = self._tables or []
         autoreset = self.autoreset_mode is AutoresetMode.NEXT_STEP
@@ -195,26 +200,29 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
         """What each table's steps gave; None where there were none."""
         if len(turns) == 1 and not turns[0].resets and len(turns[0].steps) == self.num_envs:
             return [turns[0].table.session.moves(actions)]
-        hints = self._no_hints
+        # Messages first: one that can't be played is refused before a seed is drawn for a reset.
+        moving = [self._moving(turn, actions) if turn.steps else None for turn in turns]
         talks: list[tuple[EnvSession, Talk[Any]]] = []
-        for table, resets, steps, _, _ in turns:
-            parts: list[Talk[Any]] = []
+        for (table, resets, _, _, _), move in zip(turns, moving, strict=True):
+            parts: list[Talk[Any]] = [] if move is None else [move]
             if resets:
                 for place in resets:
                     self._seats[place].seat_seed(None)
-                parts.append(table.resetting(resets, self._max_turns, hints))
-            if steps:
-                slots, messages = None, actions
-                if len(steps) < len(table.seats):
-                    slots = [self._seats[place].slot for place in steps]
-                if len(steps) < self.num_envs:
-                    messages = [actions[place] for place in steps]
-                parts.append(table.session.moving(messages, slots=slots))
+                parts.insert(0, table.resetting(resets, self._max_turns, self._no_hints))
             talks.append((table.session, parts[0] if len(parts) == 1 else in_turn(*parts)))
         return [
             None if not turn.steps else found[-1] if turn.resets else found
             for turn, found in zip(turns, together(talks), strict=True)
         ]
+
+    def _moving(self, turn: Turn, actions: Sequence[Any]) -> Talk[Moves | list[StepResult]]:
+        """One table's part of the messages, as a talk."""
+        table, steps, slots = turn.table, turn.steps, None
+        if len(steps) < len(table.seats):
+            slots = [self._seats[place].slot for place in steps]
+        if len(steps) < self.num_envs:
+            actions = [actions[place] for place in steps]
+        return table.session.moving(actions, slots=slots)
 
     def _moved(
         self, turns: list[Turn], results: list[Moves | list[StepResult] | None]
@@ -326,69 +334,3 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
         if self._in_order:
             return tuple(chain.from_iterable([table.record.seen for table in self._tables or ()]))
         return tuple([seat.observation for seat in self._seats])
-
-    def _seeds(self, seed: int | Sequence[int | None] | None) -> list[int | None]:
-        if seed is None:
-            return [None] * self.num_envs
-        if isinstance(seed, int | np.integer):
-            return [int(seed) + place for place in range(self.num_envs)]
-        if len(seed) != self.num_envs:
-            raise UsageError(f"{self.num_envs} seeds are needed, {len(seed)} came")
-        return [None if one is None else int(one) for one in seed]
-
-    def _chosen(self, mask: Any) -> list[int]:
-        if mask is None:
-            return list(range(self.num_envs))
-        mask = np.asarray(mask)
-        if mask.shape != (self.num_envs,) or mask.dtype != np.bool_ or not mask.any():
-            raise UsageError(
-                f"options['reset_mask'] is a boolean array of shape ({self.num_envs},) with at "
-                f"least one True, not {mask!r:.100}"
-            )
-        if self._tables is None and not mask.all():
-            raise UsageError("the first reset is of all environments")
-        return [int(place) for place in np.flatnonzero(mask)]
-
-    def _hints(self, wanted: Any) -> list[str | None]:
-        hints = list(wanted) if isinstance(wanted, list | tuple) else [wanted] * self.num_envs
-        if len(hints) != self.num_envs:
-            raise UsageError(f"{self.num_envs} hints are needed, {len(hints)} came")
-        for hint in hints:
-            if hint is not None and not isinstance(hint, str):
-                raise UsageError(f"a hint is a text or None, not {hint!r:.80}")
-        return hints
-
-
-def _mode(mode: AutoresetMode | str) -> AutoresetMode:
-    try:
-        return AutoresetMode(mode)
-    except ValueError:
-        known = ", ".join(repr(one.value) for one in AutoresetMode)
-        raise UsageError(f"autoreset_mode is one of {known}, not {mode!r}") from None
-
-
-def _references(
-    num_envs: int,
-    reference: dict[str, Any],
-    members: Sequence[str | Mapping[str, Any]] | None,
-) -> list[dict[str, Any]]:
-    """One reference for each environment."""
-    if num_envs < 1:
-        raise UsageError(f"num_envs is at least 1, not {num_envs}")
-    if members is None:
-        if not reference:
-            raise UsageError("name a source, a path, a pool's hash, or members")
-        return [reference] * num_envs
-    if reference or len(members) != num_envs:
-        raise UsageError(
-            f"members is a list of {num_envs} ids or references and takes the place of source, "
-            f"path and pool; {len(members)} came"
-        )
-    return [_member(member) for member in members]
-
-
-def _member(member: str | Mapping[str, Any]) -> dict[str, Any]:
-    import gymnasium
-
-    kwargs = dict(member) if isinstance(member, Mapping) else gymnasium.spec(member).kwargs
-    return {key: value for key, value in kwargs.items() if key in REFERENCE_KEYS}

@@ -94,9 +94,9 @@ class Notes:
             "_solved": everyone.copy(),
             "fault": self._nothing.copy(),
             "_fault": everyone.copy(),
-            "action": action,
-            "_action": acted,
         }
+        if moved:
+            infos["spade"] |= {"action": action, "_action": acted}
         infos["_spade"] = everyone.copy()
         return infos
 

@@ -15,6 +15,7 @@ from spade_runtime.errors import EnvFault, HostError, UsageError
 from spade_runtime.sandbox.budget import Budget, cpu_clock, grant
 from spade_runtime.sandbox.calls import Calls
 from spade_runtime.sandbox.exchange import Exchange
+from spade_runtime.sandbox.forks import generation, must_be_own
 from spade_runtime.sandbox.orders import Order
 from spade_runtime.sandbox.pending import READ_BYTES, Pending
 from spade_runtime.sandbox.placement import ALONE_SECONDS, CROWDED_SECONDS, Placement
@@ -85,7 +86,8 @@ class RawChild(Calls):
         self._cpu_last = 0.0
         self._cpu_granted = 0.0
         self._printed = ""
-        self._lease = weakref.finalize(self, _end, nursery, hatchling)
+        self._born = generation()
+        self._lease = weakref.finalize(self, _end, nursery, hatchling, self._born)
 
     # --- one request -------------------------------------------------------------------------
 
@@ -142,8 +144,10 @@ class RawChild(Calls):
 
         Raises:
             BlockingIOError: it would have to wait.
-            UsageError: it would wait for a request of this very thread.
+            UsageError: it would wait for a request of this very thread, or another process opened
+                the child.
         """
+        must_be_own(self._born)
         if not self._busy.acquire(blocking=False):
             if blocking and self._asker == threading.get_ident():
                 raise UsageError("this thread would wait for itself; await its request first")
@@ -220,6 +224,8 @@ class RawChild(Calls):
 
     def kill(self) -> None:
         """End the child without calling it back; may be called twice, and while a request runs."""
+        if self._born != generation():
+            return
         with self._state:
             if not self._lease.alive:
                 return
@@ -339,7 +345,9 @@ class RawChild(Calls):
         self._busy.release()
 
 
-def _end(nursery: Nursery, hatchling: Hatchling) -> None:
+def _end(nursery: Nursery, hatchling: Hatchling, born: int) -> None:
+    if born != generation():
+        return
     hatchling.kill()
     nursery.forget(hatchling)
     hatchling.close()

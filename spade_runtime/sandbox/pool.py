@@ -18,6 +18,7 @@ from spade_runtime.sandbox.facilities import (
     require,
     supported,
 )
+from spade_runtime.sandbox.forks import generation, must_be_own
 from spade_runtime.sandbox.herd import Herd
 from spade_runtime.sandbox.nursery import Nursery
 from spade_runtime.sandbox.opening import prepare, read_text
@@ -95,6 +96,7 @@ class SandboxPool:
         self._lock = threading.Lock()
         self._nurseries: dict[tuple[str, ...], Nursery] = {}
         self._closed = False
+        self._born = generation()
         self._readings = Readings()
         self._opened = 0
         self._restarts = 0
@@ -232,6 +234,8 @@ class SandboxPool:
         *,
         policy: bool,
     ) -> RawChild:
+        must_be_own(self._born)
+
         def ask() -> Reading:
             with self._child(source, preload, memory_mib, 1, limits, policy=policy) as child:
                 return child.read()
@@ -281,7 +285,12 @@ class SandboxPool:
             return all(nursery.alive for nursery in self._nurseries.values())
 
     def close(self) -> None:
-        """End every zygote and with it every child; may be called twice."""
+        """End every zygote and with it every child; may be called twice.
+
+        In a process that was forked off it does nothing: they are not its own.
+        """
+        if self._born != generation():
+            return
         with self._lock:
             self._closed = True
             nurseries = list(self._nurseries.values())

@@ -7,7 +7,6 @@ whether it was solved (contract.md section 1). A round of a group is one message
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from operator import index
 from typing import Any, NamedTuple, TypeVar
 
 from spade_runtime import checks
@@ -24,11 +23,11 @@ from spade_runtime.sandbox.toolrounds import (
     replayed,
     understood,
 )
+from spade_runtime.seeds import SEED_END, checked_seed
 from spade_runtime.spec import EnvSpec, ToolSpec
 
 __all__ = ["SEED_END", "Ask", "EnvSession", "Moves", "ResetResult", "StepResult", "T", "Talk"]
 
-SEED_END = 1 << 31
 Child = RawChild | Herd
 
 
@@ -122,9 +121,9 @@ class EnvSession:
     ) -> Talk[list[ResetResult]]:
         """`reset` as a talk."""
         chosen = self._slots(slots, seeds, "seeds")
-        numbers = [_seed(seed) for seed in seeds]
-        if max_turns is not None and max_turns < 1:
-            raise UsageError(f"max_turns is at least 1, not {max_turns}")
+        numbers = list(map(checked_seed, seeds))
+        if max_turns is not None and (type(max_turns) is not int or max_turns < 1):
+            raise UsageError(f"max_turns is a whole number of at least 1, not {max_turns!r:.60}")
         limit = min(self.spec.max_turns, max_turns or self.spec.max_turns)
         for slot in chosen:
             self._book.forget(slot)
@@ -165,8 +164,7 @@ class EnvSession:
             actions = game_actions(messages, self.spec.dialect)
             replies = yield Ask("moves", chosen, actions)
             return self._book.results(chosen, replies, actions)
-        rounds = [understood(one, self._checker, answers=self._answers) for one in messages]
-        return (yield from self._step_tools(chosen, rounds))
+        return (yield from self._step_tools(chosen, self._understood(messages)))
 
     def moves(
         self, messages: Sequence[Any], *, slots: Sequence[int] | None = None
@@ -182,11 +180,15 @@ class EnvSession:
     def moving(
         self, messages: Sequence[Any], *, slots: Sequence[int] | None = None
     ) -> Talk[Moves | list[StepResult]]:
-        """`moves` as a talk."""
-        if not self.is_game:
-            return (yield from self.stepping(messages, slots=slots))
+        """`moves` as a talk; what can't be played is refused here, before it begins."""
         chosen = self._playing(slots, messages, "messages")
-        actions = game_actions(messages, self.spec.dialect)
+        if not self.is_game:
+            return self._step_tools(chosen, self._understood(messages))
+        return self._moving(chosen, game_actions(messages, self.spec.dialect))
+
+    def _moving(
+        self, chosen: list[int], actions: list[str]
+    ) -> Generator[Ask, list[Any], Moves | list[StepResult]]:
         replies = yield Ask("moves", chosen, actions)
         return self._book.moves(chosen, replies, actions)
 
@@ -269,6 +271,9 @@ class EnvSession:
     def __exit__(self, *_: object) -> None:
         """Close it."""
         self.close()
+
+    def _understood(self, messages: Sequence[Any]) -> list[Round]:
+        return [understood(one, self._checker, answers=self._answers) for one in messages]
 
     # --- tool use ----------------------------------------------------------------------------
 
@@ -373,17 +378,6 @@ class EnvSession:
                     why = self._book.why_over(slot)
                     raise EpisodeOver(f"the episode in slot {slot} {why}; call reset first")
         return chosen
-
-
-def _seed(value: Any) -> int:
-    """A seed as a plain integer; numpy's are taken too, truth values are not."""
-    try:
-        number = -1 if isinstance(value, bool) else index(value)
-    except TypeError:
-        number = -1
-    if not 0 <= number < SEED_END:
-        raise UsageError(f"a seed is an integer from 0 to {SEED_END - 1}, not {value!r:.60}")
-    return number
 
 
 def _messages(turns: list[list[tuple[str, Any]]]) -> list[list[dict[str, Any]]]:

@@ -1,3 +1,5 @@
+import os
+
 import gymnasium
 import numpy as np
 import pytest
@@ -6,8 +8,28 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 import spade_envs
 from spade_envs.env import SpadeEnv
 from spade_envs.seats import Record
+from spade_envs.shared import close_shared_pools
 from spade_envs.vector import SpadeVectorEnv
 from spade_runtime.errors import EpisodeOver, UsageError
+
+SECRET = '''
+class SecretEnv(TextEnv):
+    """Tells on the third step what it was reset with."""
+
+    skill = "memory_recall"
+    max_turns = 9
+
+    def reset(self, seed=None):
+        self.secret, self.told = seed, 0
+        return "Guess.", {}
+
+    def step(self, action):
+        self.told += 1
+        while action == "loop":
+            pass
+        text = "go on" if self.told < 3 else f"secret {self.secret}"
+        return text, 0.0, action == "end", False, {}
+'''
 
 TALLY = '''
 class TallyEnv(TextEnv):
@@ -179,7 +201,7 @@ def test_hints_and_limits(four):
     ("call", "message"),
     [
         (lambda v: v.step(["a"] * 3), "4 actions are needed, 3 came"),
-        (lambda v: v.step("abcd"), "4 actions are needed, one text came"),
+        (lambda v: v.step("abcd"), "4 actions are needed, in a list or a tuple; one text came"),
         (lambda v: v.step(["a", "b", "c", 4]), "a message is text"),
         (lambda v: v.step(["a", "b", "c", "\ud800"]), "lone surrogate"),
         (lambda v: v.reset(seed=[1, 2]), "4 seeds are needed, 2 came"),
@@ -188,6 +210,18 @@ def test_hints_and_limits(four):
         (lambda v: v.reset(options={"reset_mask": np.zeros(4, bool)}), "at least one True"),
         (lambda v: v.reset(options={"hint": ["a"]}), "4 hints are needed"),
         (lambda v: v.reset(options={"hint": 4}), "a hint is a text or None"),
+        (lambda v: v.reset(options={"hint": "\ud800"}), "can't be encoded"),
+        (lambda v: v.reset(options={"hint": "x" * 10**6}), "at most 262144 characters"),
+        (lambda v: v.reset(options={"hint": " "}), "says something"),
+        (lambda v: v.reset(options={"hnt": "x"}), "did you mean 'hint'"),
+        (lambda v: v.reset(options="hint"), "options is a dictionary"),
+        (lambda v: v.reset(options={"max_turns": "3"}), "a whole number"),
+        (lambda v: v.reset(options={"max_turns": 2.5}), "a whole number"),
+        (lambda v: v.reset(seed=[7, 8, 9, 2**31]), "a seed is an integer"),
+        (lambda v: v.reset(seed=[1.5, 1, 1, 1]), "a seed is an integer"),
+        (lambda v: v.reset(seed={1, 2, 3, 4}), "a seed is an integer"),
+        (lambda v: v.reset(seed=2**31 - 2), "a seed is an integer"),
+        (lambda v: v.step({"a", "b", "c", "d"}), "a set came"),
     ],
 )
 def test_a_callers_mistake_leaves_every_episode_as_it_was(call, message):
@@ -203,7 +237,7 @@ def test_a_callers_mistake_leaves_every_episode_as_it_was(call, message):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"num_envs": 0, "source": TALLY}, "num_envs is at least 1"),
+        ({"num_envs": 0, "source": TALLY}, "num_envs is a whole number of at least 1"),
         ({"num_envs": 1}, "name a source"),
         ({"num_envs": 2, "members": ["spade/RollingDie-v0"]}, "a list of 2 ids"),
         ({"num_envs": 1, "source": TALLY, "autoreset_mode": "Never"}, "'NextStep', 'SameStep'"),
@@ -338,3 +372,89 @@ def test_what_was_said_and_shown_is_kept_by_round_and_given_by_slot():
     for number in range(1000):
         record.add(None, [number] * 3, ["x"] * 3)
     assert record.actions(0) == ["a", "d", "g", *range(1000)]
+
+
+def test_a_refused_reset_leaves_the_task_that_a_replay_would_play():
+    with_culprit = SpadeVectorEnv(2, source=SECRET)
+    with_culprit.reset(seed=[1, 2])
+    with_culprit.step(["a", "a"])
+    with pytest.raises(UsageError):
+        with_culprit.reset(seed=[7, 2**31])
+    observations, *_ = with_culprit.step(["a", "loop"])
+    assert (observations, with_culprit.restored) == (("go on", ""), 1)
+    assert with_culprit.step(["a", "a"])[0][0] == "secret 1"
+    with_culprit.close()
+
+
+@pytest.mark.parametrize("per_child", [1, 64])
+def test_a_refused_step_draws_no_task(per_child):
+    def begun(*bad):
+        vector = SpadeVectorEnv(2, source=SECRET, per_child=per_child)
+        vector.reset(seed=[1, 2])
+        vector.step(["end", "a"])
+        for message in bad:
+            with pytest.raises(UsageError):
+                vector.step(["ignored", message])
+        vector.step(["ignored", "a"])
+        for _ in range(3):
+            shown = vector.step(["a", "a"])[0][0]
+        vector.close()
+        return shown
+
+    assert begun("\ud800", None) == begun()
+
+
+def test_a_closed_vector_says_so(four):
+    four.reset(seed=1)
+    four.close()
+    for call in (lambda: four.step(["a"] * 4), lambda: four.reset(seed=1)):
+        with pytest.raises(UsageError, match="this vector is closed"):
+            call()
+
+
+def test_members_are_named_as_make_names_them():
+    vector = SpadeVectorEnv(2, members=["spade_envs:spade/RollingDie-v0", "spade/RollingDie-v0"])
+    first, second = vector.reset(seed=[3, 3])[0]
+    assert first == second
+    vector.close()
+    spade_envs.register(SECRET, level="best_effort")
+    with pytest.raises(UsageError, match="registered with level='best_effort'"):
+        SpadeVectorEnv(1, members=["spade/Secret-v0"])
+
+
+def test_a_step_that_only_resets_tells_of_no_action():
+    vector = SpadeVectorEnv(1, source=SECRET)
+    vector.reset(seed=1)
+    assert "action" in vector.step(["end"])[4]["spade"]
+    assert "action" not in vector.step(["ignored"])[4]["spade"]
+    vector.close()
+
+
+def test_a_process_that_was_forked_off_plays_nothing_of_its_parents(four):
+    """Two processes on one pipe would each take the other's turns."""
+    single = SpadeEnv(SECRET)
+    single.reset(seed=1)
+    four.reset(seed=1)
+    said, told = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            for call in (lambda: single.step("a"), lambda: four.step(["a"] * 4)):
+                try:
+                    call()
+                except UsageError as refused:
+                    os.write(told, f"{refused}\n".encode())
+            single.close()
+            four.close()
+            close_shared_pools()
+            status = 0
+        finally:
+            os._exit(status)
+    os.close(told)
+    assert os.waitpid(pid, 0)[1] == 0
+    with os.fdopen(said) as heard:
+        assert heard.read().count("forked off") == 2
+    assert single.step("a")[0] == "go on"
+    assert len(four.step(["a"] * 4)[0]) == 4
+    single.close()

@@ -183,7 +183,7 @@ def test_a_message_is_read_the_same_alone_and_in_a_group(game, messages):
         (lambda s: s.reset([1, 2, "3"]), "not '3'"),
         (lambda s: s.reset([1, 2], slots=[0, 0]), "a slot stands twice"),
         (lambda s: s.reset([1], slots=[3]), "slots are 0 to 2"),
-        (lambda s: s.reset([1, 2, 3], max_turns=0), "max_turns is at least 1"),
+        (lambda s: s.reset([1, 2, 3], max_turns=0), "max_turns is a whole number of at least 1"),
         (lambda s: s.step(["a", "b"]), "3 messages are needed, one for each slot; 2 came"),
         (lambda s: s.step("abc"), "one text came"),
         (lambda s: s.step(["a", "b", 3]), "a message is text"),

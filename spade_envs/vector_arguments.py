@@ -1,0 +1,158 @@
+"""What a vector is given: taken as what it must be, or refused before anything is changed."""
+
+from __future__ import annotations
+
+import difflib
+import importlib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode
+
+from spade_envs.env import TEXT_MAX
+from spade_envs.references import REFERENCE_KEYS
+from spade_runtime.errors import UsageError
+from spade_runtime.seeds import checked_seed
+
+OPTIONS = ("hint", "max_turns", "reset_mask")
+
+
+def mode(value: AutoresetMode | str) -> AutoresetMode:
+    """The autoreset mode."""
+    try:
+        return AutoresetMode(value)
+    except ValueError:
+        known = ", ".join(repr(one.value) for one in AutoresetMode)
+        raise UsageError(f"autoreset_mode is one of {known}, not {value!r}") from None
+
+
+def render_mode(value: Any) -> str | None:
+    """None or `ansi`."""
+    if value not in (None, "ansi"):
+        raise UsageError(f"render_mode is None or 'ansi', not {value!r:.80}")
+    return None if value is None else "ansi"
+
+
+def references(
+    num_envs: int,
+    reference: dict[str, Any],
+    members: Sequence[str | Mapping[str, Any]] | None,
+    level: str,
+) -> list[dict[str, Any]]:
+    """One reference for each environment."""
+    if type(num_envs) is not int or num_envs < 1:
+        raise UsageError(f"num_envs is a whole number of at least 1, not {num_envs!r:.60}")
+    if members is None:
+        if not reference:
+            raise UsageError("name a source, a path, a pool's hash, or members")
+        return [reference] * num_envs
+    if reference or isinstance(members, str) or len(members) != num_envs:
+        raise UsageError(
+            f"members is a list of {num_envs} ids or references and takes the place of source, "
+            f"path and pool; {'one text' if isinstance(members, str) else len(members)} came"
+        )
+    return [_member(member, level) for member in members]
+
+
+def _member(member: str | Mapping[str, Any], level: str) -> dict[str, Any]:
+    import gymnasium
+
+    if isinstance(member, Mapping):
+        kwargs = dict(member)
+    elif isinstance(member, str):
+        module, colon, id_ = member.rpartition(":")
+        if colon:
+            # `gymnasium.make` takes such names too, and imports the module.
+            importlib.import_module(module)
+        kwargs = gymnasium.spec(id_).kwargs
+        if kwargs.get("level", level) != level:
+            raise UsageError(
+                f"{member} is registered with level={kwargs['level']!r} and this vector has "
+                f"{level!r}; give the vector that level"
+            )
+    else:
+        raise UsageError(f"a member is an id or a reference, not {member!r:.80}")
+    return {key: value for key, value in kwargs.items() if key in REFERENCE_KEYS}
+
+
+def actions(values: Any, count: int) -> Sequence[Any]:
+    """One message for each environment, in their order."""
+    if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
+        came = "one text" if isinstance(values, str) else f"a {type(values).__name__}"
+        raise UsageError(f"{count} actions are needed, in a list or a tuple; {came} came")
+    if len(values) != count:
+        raise UsageError(f"{count} actions are needed, {len(values)} came")
+    return list(values)
+
+
+def options(values: Any) -> Mapping[str, Any]:
+    """The options of a reset."""
+    if values is None:
+        return {}
+    if not isinstance(values, Mapping):
+        raise UsageError(f"options is a dictionary, not {values!r:.80}")
+    for name in values:
+        if name not in OPTIONS:
+            near = difflib.get_close_matches(str(name), OPTIONS, 1)
+            guess = f"; did you mean {near[0]!r}?" if near else ""
+            raise UsageError(f"options has {', '.join(OPTIONS)}, not {name!r:.60}{guess}")
+    return values
+
+
+def seeds(seed: Any, count: int) -> list[int | None]:
+    """A seed, or None, for each environment."""
+    if seed is None:
+        return [None] * count
+    if not isinstance(seed, Sequence | np.ndarray) or isinstance(seed, str):
+        first = checked_seed(seed)
+        return [checked_seed(first + place) for place in range(count)]
+    if len(seed) != count:
+        raise UsageError(f"{count} seeds are needed, {len(seed)} came")
+    return [None if one is None else checked_seed(one) for one in seed]
+
+
+def chosen(mask: Any, count: int, *, begun: bool) -> list[int]:
+    """Which environments a reset is of."""
+    if mask is None:
+        return list(range(count))
+    mask = np.asarray(mask)
+    if mask.shape != (count,) or mask.dtype != np.bool_ or not mask.any():
+        raise UsageError(
+            f"options['reset_mask'] is a boolean array of shape ({count},) with at "
+            f"least one True, not {mask!r:.100}"
+        )
+    if not begun and not mask.all():
+        raise UsageError("the first reset is of all environments")
+    return [int(place) for place in np.flatnonzero(mask)]
+
+
+def hints(wanted: Any, count: int) -> list[str | None]:
+    """A hint, or None, for each environment."""
+    found = list(wanted) if isinstance(wanted, list | tuple) else [wanted] * count
+    if len(found) != count:
+        raise UsageError(f"{count} hints are needed, {len(found)} came")
+    for hint in found:
+        if hint is not None and not isinstance(hint, str):
+            raise UsageError(f"a hint is a text or None, not {hint!r:.80}")
+        if hint is not None:
+            _must_be_shown(hint)
+    return found
+
+
+def _must_be_shown(hint: str) -> None:
+    if len(hint) > TEXT_MAX // 2:
+        raise UsageError(f"a hint has at most {TEXT_MAX // 2} characters, not {len(hint)}")
+    if not hint.strip():
+        raise UsageError("a hint is a text that says something, or None")
+    try:
+        hint.encode()
+    except UnicodeEncodeError as problem:
+        raise UsageError(f"a hint can't be encoded (character {problem.start})") from None
+
+
+def max_turns(value: Any) -> int | None:
+    """A limit in messages, or None."""
+    if value is None or (type(value) is int and value >= 1):
+        return value
+    raise UsageError(f"max_turns is a whole number of at least 1, not {value!r:.60}")
