@@ -11,7 +11,7 @@ A message says what happened, the value seen, and the next step::
     ├── InvalidEnvironment         a source that the contract refuses (carries its findings)
     ├── EpisodeOver                a step after the end of an episode
     ├── HostError                  the machine, not the environment, is at fault: exit code 3
-    │   ├── ServerUnavailable      no usable answer in all tries (also a ServerError)
+    │   ├── ServerUnavailable      no usable answer in all tries: exit code 1 (also a ServerError)
     │   ├── IsolationUnavailable   the sandbox can't isolate here at the level asked for
     │   └── HostStarved            a runnable child was not given the processor: no verdict
     └── EnvFault                   an environment's own fault, charged to its designer
@@ -90,9 +90,12 @@ class ServerRefused(ServerError, UsageError):
 
 
 class ServerUnavailable(ServerError, HostError):
-    """A server gave no usable answer in all tries."""
+    """A server gave no usable answer in all tries.
 
-    exit_code = 3
+    A fault like any other for a caller's exit code: 3 says that this machine can't isolate.
+    """
+
+    exit_code = 1
 
 
 class ServerGarbled(ServerError):

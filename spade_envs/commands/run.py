@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.progress import (
@@ -23,14 +21,21 @@ from rich.progress import (
 from spade_envs import suite
 from spade_envs.agents import Agent, AgentSettings, make_agent
 from spade_envs.catalogue import Found, find, hint_of
-from spade_envs.commands.common import add_pool, aligned, chosen_pool, positive
+from spade_envs.commands.common import add_pool, chosen_pool, positive
 from spade_envs.commands.outputs import claimed
+from spade_envs.commands.run_results import Row, as_json, fault_lines, own_name, table
 from spade_envs.episodes import Episode, drop_cut_line, read_episodes, write_episodes
-from spade_envs.results import Interval, Summary, summarise
 from spade_envs.rolling import episode_seeds, roll
 from spade_runtime.cli import Command, add_isolation
 from spade_runtime.errors import SpadeError, UsageError
 from spade_runtime.sandbox import SandboxPool
+
+_DESCRIPTION = """\
+Roll a model through environments; the table gives 95 % intervals.
+
+Exit code: 0 when all episodes were played, 1 when an environment faulted in one (those are void) or
+a server gave no answer, 2 for a usage error, 3 when the sandbox can't isolate here, 130 when it was
+stopped by Ctrl-C or SIGTERM: finished episodes are kept, and --resume goes on."""
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -89,7 +94,7 @@ def _run(arguments: argparse.Namespace) -> int:
     done = _done(arguments.to, arguments.resume)
     agent = make_agent(arguments.model, _settings(arguments))
     path = arguments.to or _free_path(agent.name)
-    rows: list[tuple[str, Summary]] = []
+    rows: list[Row] = []
     try:
         with (
             claimed(path, said=arguments.to is not None),
@@ -98,7 +103,9 @@ def _run(arguments: argparse.Namespace) -> int:
         ):
             for one in found:
                 episodes = _one(arguments, one, agent, pool, progress, path, done)
-                rows.append((episodes[0].id or one.path.stem, summarise(episodes)))
+                first = episodes[0]
+                name = own_name(first.id or one.path.stem, first.sha256, rows)
+                rows.append(Row(name, one.path, episodes))
     except KeyboardInterrupt:
         print(f"stopped{_kept(path)}", file=sys.stderr)
         return 130
@@ -107,11 +114,13 @@ def _run(arguments: argparse.Namespace) -> int:
             print(f"spade: stopped{kept}", file=sys.stderr)
         raise
     if arguments.json:
-        print(json.dumps({"episodes": str(path), "results": [_plain(*row) for row in rows]}))
+        print(as_json(path, rows))
     else:
-        print(_table(rows))
+        print(table(rows))
+        for line in fault_lines(rows):
+            print(line)
         print(f"episodes: {path}")
-    return 0
+    return 1 if any(row.faults for row in rows) else 0
 
 
 def _kept(path: Path) -> str:
@@ -126,7 +135,8 @@ def _found(arguments: argparse.Namespace) -> list[Found]:
     names = [*arguments.ids, *(suite.names() if arguments.suite else ())]
     if not names:
         raise UsageError("name an environment, or all of the suite with --suite; see `spade list`")
-    return [find(name, pool if name in arguments.ids else None) for name in names]
+    found = [find(name, pool if name in arguments.ids else None) for name in names]
+    return list({one.path.resolve(): one for one in found}.values())  # each of them once
 
 
 def _settings(arguments: argparse.Namespace) -> AgentSettings:
@@ -236,36 +246,10 @@ def _progress() -> Progress:
     )
 
 
-def _table(rows: list[tuple[str, Summary]]) -> str:
-    """The results for people; intervals are of 95 %."""
-    heads = ("environment", "episodes", "solved", "reward", "turns", "cut off", "faults")
-    cells = [
-        (
-            name,
-            one.episodes,
-            one.solved.text(percent=True) if one.solved else "-",
-            one.reward.text() if one.reward else "-",
-            f"{one.turns.value:.1f}" if one.turns else "-",
-            one.truncated,
-            one.faults,
-        )
-        for name, one in rows
-    ]
-    return aligned(cells, heads)
-
-
-def _plain(name: str, one: Summary) -> dict[str, Any]:
-    values = {
-        key: value._asdict() if isinstance(value, Interval) else value
-        for key, value in one._asdict().items()
-    }
-    return {"id": name, **values}
-
-
 command = Command(
     name="run",
     summary="roll a model and print its results",
     configure=_configure,
     run=_run,
-    description="Roll a model through environments; the table gives 95 % intervals.",
+    description=_DESCRIPTION,
 )

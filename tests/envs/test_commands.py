@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -135,6 +137,71 @@ def test_run_prints_intervals_and_writes_episodes(spade: Spade, tmp_path: Path) 
     assert len((tmp_path / "runs/episodes/solution-1.jsonl").read_text().splitlines()) == 8
     out = spade("run", "StampDrawer", "--model", "random", "--episodes", 2, "--json")[1]
     assert json.loads(out)["results"][0]["solved"]["value"] == 0.0
+
+
+FAULTY = '''
+class FaultyEnv(TextEnv):
+    """Fail in some episodes."""
+
+    skill = "optimization"
+    max_turns = 3
+
+    def reset(self, seed=None):
+        self.seed = seed
+        if seed % 4 == 1:
+            raise ValueError("unlucky" + chr(27))
+        return f"task {seed}", {}
+
+    def step(self, action):
+        if self.seed % 4 == 3:
+            raise KeyError("lost")
+        return "Yes.", 1.0, True, False, {}
+'''
+
+
+def test_run_says_which_faults_there_were_and_where_to_look(spade: Spade, tmp_path: Path) -> None:
+    (tmp_path / "f.py").write_text(FAULTY)
+    words = ("run", "f.py", "StampDrawer", "--model", "text:x", "--episodes", 12)
+    code, out, _ = spade(*words, "--to", "e.jsonl")
+    assert code == 1
+    faults = [one for one in read_episodes(Path("e.jsonl")) if one.fault is not None]
+    first = {one.fault.code: one.seed for one in reversed(faults) if one.fault}
+    assert set(first) == {"SPD303", "SPD401"}
+    assert f"spade/Faulty-v0: {len(faults)} of 12 episodes ended by its own fault\n" in out
+    assert f", first with seed {first['SPD303']}: " in out and "unlucky\\x1b" in out
+    assert f", first with seed {first['SPD401']}: " in out and "lost" in out
+    assert "look closer with: spade validate f.py, spade explain SPD" in out
+    assert "StampDrawer-v0: " not in out
+    code, out, _ = spade(*words, "--json")
+    told = json.loads(out)["results"]
+    assert code == 1 and told[0]["first_fault"]["seed"] == faults[0].seed
+    assert told[0]["faults"] == len(faults) and told[1]["first_fault"] is None
+
+
+def test_run_tells_two_sources_of_one_id_apart_and_plays_each_once(
+    spade: Spade, tmp_path: Path
+) -> None:
+    text = suite.paths()["StampDrawerEnv"].read_text()
+    for name in ("a.py", "b.py"):
+        (tmp_path / name).write_text(f"# {name}\n{text}")
+    words = ("run", "a.py", "b.py", tmp_path / "a.py", "--model", "text:x", "--episodes", 2)
+    code, out, _ = spade(*words, "--json", "--to", "e.jsonl")
+    rows = json.loads(out)["results"]
+    digest = hashlib.sha256((tmp_path / "b.py").read_bytes()).hexdigest()
+    assert [row["id"] for row in rows] == [
+        "spade/StampDrawer-v0",
+        f"spade/StampDrawer.{digest[:8]}-v0",
+    ]
+    assert code == 0 and rows[1]["sha256"] == digest
+    assert len(list(read_episodes(Path("e.jsonl")))) == 4
+
+
+def test_a_server_that_is_not_there_is_a_fault_and_no_lack_of_isolation(spade: Spade) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}/v1"
+    code, _, err = spade("run", "StampDrawer", "--model", url, "--model-name", "m", "--timeout", 1)
+    assert code == 1 and "Check that the server runs" in err
 
 
 def test_run_goes_on_with_a_file(spade: Spade, tmp_path: Path) -> None:

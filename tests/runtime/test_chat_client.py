@@ -70,7 +70,7 @@ def test_troubles_that_stay_are_named_with_the_tries(chat_server: Any) -> None:
     chat_server.answer = lambda _: (503, "come\x1b[31m back")
     with pytest.raises(ServerUnavailable, match=r"in 3 tries: HTTP 503: come\\x1b\[31m back"):
         client(chat_server).complete(BODY)
-    assert issubclass(ServerUnavailable, HostError) and ServerUnavailable.exit_code == 3
+    assert issubclass(ServerUnavailable, HostError) and ServerUnavailable.exit_code == 1
 
 
 class Clock:
