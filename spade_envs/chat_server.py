@@ -8,6 +8,7 @@ from typing import Any
 from spade_envs.agents import INSTRUCTIONS, AgentSettings, View
 from spade_runtime.chat_client import ChatClient, Completion, Patience, key_from
 from spade_runtime.errors import ServerError, UsageError
+from spade_runtime.validation.text import visible
 
 
 class ChatServerAgent:
@@ -69,7 +70,7 @@ class ChatServerAgent:
     def _only_model(self) -> str:
         names = self.client.models()
         if len(names) != 1:
-            listing = ", ".join(names[:8]) or "none"
+            listing = ", ".join(visible(name, 80) for name in names[:8]) or "none"
             raise UsageError(
                 f"{self.client.url} lists these models: {listing}; name one with --model-name NAME"
             )

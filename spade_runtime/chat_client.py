@@ -24,8 +24,12 @@ from spade_runtime.errors import (
     ServerUnavailable,
     UsageError,
 )
+from spade_runtime.literals import too_deep
 
 __all__ = ["ChatClient", "Completion", "Patience", "key_from"]
+
+# Above what any protocol sends, and below where Python's own walks of a value end.
+_ANSWER_DEPTH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +118,16 @@ class ChatClient:
             ServerError: as `complete` does.
         """
         answer = self._ask("/models", None)
-        rows = answer.get("data") if isinstance(answer, dict) else None
-        return [str(row["id"]) for row in rows or [] if isinstance(row, dict) and "id" in row]
+        # Where a server has no model yet, some say null for a list.
+        rows = (answer.get("data") or []) if isinstance(answer, dict) else None
+        if not isinstance(rows, list):
+            seen = told(f"{answer!r:.400}", self._key)
+            raise ServerGarbled(
+                f"{self.url} answered something that is no list of models: {seen}. "
+                f"Check that the address is right, or name the model"
+            )
+        named = [row.get("id") for row in rows if isinstance(row, dict)]
+        return [_sound(name) for name in named if isinstance(name, str)]
 
     def complete(self, body: Mapping[str, Any]) -> Completion:
         """Ask for one message.
@@ -212,9 +224,14 @@ class ChatClient:
         if reply.cut:
             raise ServerGarbled(f"{self.url} answered more than {len(reply.data):,} bytes")
         try:
-            return json.loads(reply.data.decode("utf-8", "replace"))
+            answer = json.loads(reply.data.decode("utf-8", "replace"))
         except (ValueError, RecursionError) as error:
             raise Trouble(f"the answer is no JSON ({error})") from error
+        if too_deep(answer, _ANSWER_DEPTH):
+            raise ServerGarbled(
+                f"{self.url} answered JSON that is nested more than {_ANSWER_DEPTH} deep"
+            )
+        return answer
 
     def _refusal(self, reply: Reply) -> str:
         text = told(reply.data.decode(errors="replace"), self._key)

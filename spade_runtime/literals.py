@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 DIGITS_MAX = 400
@@ -85,11 +85,11 @@ def read_value(text: str, position: int) -> tuple[Any, int]:
         The value and the position after it.
 
     Raises:
-        Unreadable: the text is no JSON value, gives a key twice, or holds a number that is not
-            finite or too long.
+        Unreadable: the text is no JSON value, gives a key twice, is nested too deep, or holds a
+            number that is not finite or too long.
     """
     try:
-        return _JSON.raw_decode(text, position)
+        value, end = _JSON.raw_decode(text, position)
     except json.JSONDecodeError as problem:
         # Python's spelling stops the JSON reader at a quote or at a capital letter.
         if text[problem.pos : problem.pos + 1] in ("'", "T", "F", "N"):
@@ -100,6 +100,31 @@ def read_value(text: str, position: int) -> tuple[Any, int]:
         raise Unreadable(_explain(text, problem), problem.pos) from None
     except RecursionError:
         raise Unreadable("nested too deep", position) from None
+    if too_deep(value):
+        raise Unreadable("nested too deep", position)
+    return value, end
+
+
+def too_deep(value: Any, limit: int = DEPTH_MAX) -> bool:
+    """Whether lists and objects stand inside of each other more than `limit` deep.
+
+    Whatever walks a value by calling itself (`repr`, JSON, the schemas) ends in a RecursionError at
+    some depth, which is another one with every caller; this walk does not.
+
+    >>> too_deep([[3]], limit=1), too_deep({"a": [3]}, limit=2)
+    (True, False)
+    """
+    level = [value]
+    for _ in range(limit + 1):
+        level = [
+            inner
+            for one in level
+            if isinstance(one, Mapping | list | tuple)
+            for inner in (one.values() if isinstance(one, Mapping) else one)
+        ]
+        if not level:
+            return False
+    return any(isinstance(one, Mapping | list | tuple) for one in level)
 
 
 def _explain(text: str, problem: json.JSONDecodeError) -> str:

@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from spade_runtime.authoring import boxed
 from spade_runtime.errors import UsageError
-from spade_runtime.literals import Unreadable, read_value, skip_space
+from spade_runtime.literals import Unreadable, read_value, skip_space, too_deep
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 # More items than this are not even read; far above the 16 calls of a message that can run.
@@ -173,7 +173,9 @@ def parse_tool_calls(message: Any) -> list[Item]:
     """
     if isinstance(message, Mapping):
         if message.get("tool_calls"):
-            return parse_tool_calls(message["tool_calls"])
+            # Not the whole of it: what else an OpenAI message carries is not read.
+            calls = message["tool_calls"]
+            return [CallError("nested too deep")] if too_deep(calls) else parse_tool_calls(calls)
         if "name" in message or "function" in message:
             return [_from_object(message)]
     if isinstance(message, list | tuple):
@@ -193,7 +195,8 @@ def final_answer(message: Any) -> str | None:
 
 
 def _kind(value: Any) -> str:
-    return f"a {type(value).__name__}: {value!r:.60}"
+    seen = "(nested too deep to show)" if too_deep(value) else f"{value!r:.60}"
+    return f"a {type(value).__name__}: {seen}"
 
 
 def _capped(items: list[Item], more: bool) -> list[Item]:
@@ -206,6 +209,8 @@ def _from_object(call: Any) -> Item:
     """One structured call, or the error that it is."""
     if isinstance(call, ParsedCall | CallError):
         return call
+    if too_deep(call):
+        return CallError("the call is nested too deep")
     if isinstance(call, tuple) and len(call) == 2:
         call = {"name": call[0], "arguments": call[1]}
     if not isinstance(call, Mapping):

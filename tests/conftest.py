@@ -88,7 +88,7 @@ class ChatServer:
         url: its base address.
         asked: the bodies of the requests so far.
         headers, paths: theirs.
-        models: what it lists.
+        models: the names that it lists, or the whole answer where those are asked for.
         answer: from a request's body to (status, body as text); may be replaced.
         script: (status, headers, body) of the next replies, before `answer` is asked; status 0
             drops the connection.
@@ -98,7 +98,7 @@ class ChatServer:
         self.asked: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
         self.paths: list[str] = []
-        self.models = ["stub-model"]
+        self.models: list[str] | str = ["stub-model"]
         self.answer: Callable[[dict[str, Any]], tuple[int, str]] = lambda _: (200, chat("1"))
         self.script: list[tuple[int, dict[str, str], str]] = []
         owner = self
@@ -106,8 +106,10 @@ class ChatServer:
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 owner.paths.append(self.path)
-                rows = [{"id": name} for name in owner.models]
-                self._send(200, {}, json.dumps({"data": rows}))
+                answer = owner.models
+                if not isinstance(answer, str):
+                    answer = json.dumps({"data": [{"id": name} for name in answer]})
+                self._send(200, {}, answer)
 
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

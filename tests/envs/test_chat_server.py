@@ -106,6 +106,24 @@ def test_one_model_is_taken_and_of_several_one_must_be_named(chat_server: Any) -
     assert make_agent(chat_server.url, AgentSettings(model="large")).name == "large"
 
 
+def test_names_of_models_are_listed_harmlessly(chat_server: Any) -> None:
+    chat_server.models = ["\x1b[31mred\x1b[2J", "two\nlines", "x" * 5000]
+    with pytest.raises(UsageError) as caught:
+        make_agent(chat_server.url)
+    assert str(caught.value).isprintable() and len(str(caught.value)) < 400
+    assert "\\x1b[31mred\\x1b[2J, two\\nlines, xxx" in str(caught.value)
+
+
+def test_a_model_with_half_a_character_in_its_name_is_played_and_recorded(
+    chat_server: Any, spade: Callable[..., tuple[int, str, str]]
+) -> None:
+    chat_server.models = '{"data": [{"id": "half\\ud800"}]}'
+    words = ("StampDrawer", "--model", chat_server.url, "--episodes", 1, "--to", "e.jsonl")
+    assert spade("run", *words)[0] == 0
+    assert chat_server.asked[0]["model"] == "half?"
+    assert spade("replay", "e.jsonl")[0] == 0
+
+
 def test_run_rolls_a_server_and_writes_episodes(
     chat_server: Any, chat_body: Any, spade: Callable[..., tuple[int, str, str]]
 ) -> None:

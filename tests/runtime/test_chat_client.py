@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -218,27 +219,120 @@ def test_a_stalling_server_is_given_up(silent: socket.socket) -> None:
         ChatClient(url, patience=Patience(0.05, 1, 0.01)).complete(BODY)
 
 
-def test_a_trickling_server_is_given_up(silent: socket.socket) -> None:
+TRICKLES = {
+    "body": (b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", b" "),
+    "chunks": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
+    "header": (b"HTTP/1.1 200 OK\r\nX: ", b"y"),
+    "status": (b"HTTP/1.1 200 ", b"y"),
+    "continue": (b"", b"HTTP/1.1 100 Continue\r\n\r\n"),
+}
+
+
+@pytest.mark.parametrize("where", TRICKLES)
+def test_a_trickling_server_is_given_up(silent: socket.socket, where: str) -> None:
+    first, again = TRICKLES[where]
     done = threading.Event()
 
     def trickle() -> None:
         connection, _ = silent.accept()
-        with connection:
+        with connection, suppress(OSError):
             connection.recv(65536)
-            connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+            connection.sendall(first)
             while not done.wait(0.02):
-                try:
-                    connection.sendall(b" ")
-                except OSError:
-                    return
+                connection.sendall(again)
 
     thread = threading.Thread(target=trickle)
     thread.start()
     url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
-    with pytest.raises(ServerUnavailable, match=r"in 1 try: the answer did not end in time"):
+    with pytest.raises(
+        ServerUnavailable, match=r"in 1 try: timed out: .* did not end within 0.3 s"
+    ):
         ChatClient(url, patience=Patience(0.3, 0, 0.01)).complete(BODY)
     done.set()
     thread.join()
+
+
+def test_a_refusal_that_trickles_is_given_up_too(silent: socket.socket) -> None:
+    done = threading.Event()
+
+    def trickle() -> None:
+        connection, _ = silent.accept()
+        with connection, suppress(OSError):
+            connection.recv(65536)
+            connection.sendall(b"HTTP/1.1 400 No\r\nContent-Length: 100000\r\n\r\n")
+            while not done.wait(0.02):
+                connection.sendall(b" ")
+
+    thread = threading.Thread(target=trickle)
+    thread.start()
+    url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+    with pytest.raises(ServerRefused, match=r"HTTP 400: \(what it said broke off\)"):
+        ChatClient(url, patience=Patience(0.3, 0, 0.01)).complete(BODY)
+    done.set()
+    thread.join()
+
+
+def test_a_status_line_of_garbage_is_shown_harmlessly(silent: socket.socket) -> None:
+    def garble() -> None:
+        connection, _ = silent.accept()
+        with connection:
+            connection.recv(65536)
+            connection.sendall(b"\x1b[2J a-secret \x07\x9b31m\r\n\r\n")
+
+    thread = threading.Thread(target=garble)
+    thread.start()
+    url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
+    with pytest.raises(ServerUnavailable, match=r"BadStatusLine: \\x1b\[2J \*\*\*") as caught:
+        ChatClient(url, key="a-secret", patience=Patience(10, 0)).complete(BODY)
+    thread.join()
+    assert str(caught.value).isprintable() and "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "target", ["http://\x1b[31mevil/", "http://[::1", "file:///etc/passwd", ""]
+)
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_a_redirect_to_no_address_is_named(chat_server: Any, target: str, status: int) -> None:
+    chat_server.answer = lambda _: (status, "")
+    chat_server.script.append((status, {"Location": target}, ""))
+    with pytest.raises(ServerRefused, match=f"HTTP {status}: it moved to ") as caught:
+        client(chat_server).complete(BODY)
+    assert str(caught.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    "answer", ['{"data": 5}', '{"data": true}', '{"data": {"id": "m"}}', "[]", "null", '"m"']
+)
+def test_what_is_no_list_of_models_is_one_clear_error(chat_server: Any, answer: str) -> None:
+    chat_server.models = answer
+    with pytest.raises(ServerGarbled, match="that is no list of models: .*or name the model"):
+        client(chat_server).models()
+
+
+@pytest.mark.parametrize(
+    ("answer", "names"),
+    [
+        ('{"data": null}', []),
+        ('{"data": [5, {"id": 3}, {"no": "id"}, {"id": "m"}]}', ["m"]),
+        ('{"data": [{"id": "a\\ud800b"}]}', ["a?b"]),
+    ],
+)
+def test_models_are_named_by_text_that_can_be_written(
+    chat_server: Any, answer: str, names: list[str]
+) -> None:
+    chat_server.models = answer
+    assert client(chat_server).models() == names
+
+
+@pytest.mark.parametrize("depth", [101, 300, 600])
+def test_an_answer_nested_beyond_reason_is_one_clear_error(
+    chat_server: Any, chat_body: Any, depth: int
+) -> None:
+    call = {**CALL, "function": {"name": "ping", "arguments": "DEEP"}}
+    body = chat_body(None, [call]).replace('"DEEP"', "[" * depth + "]" * depth)
+    chat_server.answer = lambda _: (200, body)
+    with pytest.raises(ServerGarbled, match="nested more than 100 deep"):
+        client(chat_server).complete(BODY)
 
 
 @pytest.mark.parametrize(
