@@ -93,7 +93,7 @@ def train(run: Run) -> bool:
         news |= groups | paid | _update(run, agent + designer + run.replay(step), step)
         state.step += 1
         line = metrics.line(step, perf_counter() - start, news, state.ledger.metrics())
-        run.records.step(step, line, plays, config)
+        run.records.step(step, line, plays, config, state.pool)
         run.records.checkpoint(state, run.learner, config)
         run.watcher.step_done(line)
     if not state.flushed:

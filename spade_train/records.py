@@ -15,6 +15,7 @@ from spade_runtime.spec import EnvSpec, Provenance, ValidationReport, Validation
 from spade_train.config import RunConfig
 from spade_train.learners.base import Learner
 from spade_train.plays import Play
+from spade_train.pool_cards import write_cards
 from spade_train.population import Design
 from spade_train.run_folder import RunFolder
 from spade_train.state import Checkpoints, RunState
@@ -28,22 +29,33 @@ class Records:
         folder: of the run.
         designer: name of the policy that designs, for provenance.
         warn: told what went wrong where the run can go on.
+        agent: name of the policy that plays, for the pool's cards.
     """
 
     def __init__(
-        self, folder: RunFolder, designer: str, warn: Callable[[str], None] = lambda _: None
+        self,
+        folder: RunFolder,
+        designer: str,
+        warn: Callable[[str], None] = lambda _: None,
+        agent: str = "",
     ) -> None:
         self.folder = folder
         self.checkpoints = Checkpoints(folder.checkpoints)
         self._designer = designer
+        self._agent = agent
         self._warn = warn
         # Whether the last checkpoint that was due could not be written.
         self._failing = False
 
     def step(
-        self, step: int, line: Mapping[str, Any], plays: Sequence[Sequence[Play]], config: RunConfig
+        self,
+        step: int,
+        line: Mapping[str, Any],
+        plays: Sequence[Sequence[Play]],
+        config: RunConfig,
+        pool: Sequence[Design] = (),
     ) -> None:
-        """Write a step's episodes, then its line of metrics."""
+        """Write a step's episodes and the cards of the pool in play, then its line of metrics."""
         if plays:
             episodes = (
                 p.to_json(step, config.return_mode, config.max_turns)
@@ -51,6 +63,14 @@ class Records:
                 for p in group
             )
             self.folder.write_episodes(step, episodes)
+        write_cards(
+            self.folder.pool,
+            pool,
+            plays,
+            pairing=config.seed_pairing,
+            policy=self._agent,
+            step=step,
+        )
         self.folder.append(self.folder.metrics, [line])
 
     def heldout(self, step: int, plays: Sequence[Sequence[Play]], config: RunConfig) -> None:
