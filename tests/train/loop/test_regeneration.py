@@ -199,6 +199,25 @@ def test_prompts_differ_only_in_what_an_ablation_takes_away(designer, words, tmp
     assert words_of["no_memory"] < words_of["none"]
 
 
+def test_limits_in_tokens_are_not_held_against_bytes(designer, words, tmp_path, sources):
+    text = "Levers and ropes lift weights. " * 120
+    documents = tmp_path / "c.jsonl"
+    documents.write_text(f'{{"text": "{text}"}}\n')
+    seen = []
+
+    def script(messages, rng):
+        seen.append(messages[-1]["content"])
+        return fenced(sources[0]) if len(seen) == 1 else "Mind the length."
+
+    full = {"prompt_style": "full", "corpus_max_words": 4000, "designer_max_tokens": 1000}
+    conf = config(words, environments=1, context_tokens=6000, hint_max_tokens=5000, **full)
+    own = Corpus.open([str(documents)], max_words=4000)
+    made, _ = designer(script, own).regenerate(conf, 0, Memory(), 0, 0)
+    assert text.strip() in seen[0]
+    assert len(seen[0].encode()) > 5000
+    assert made.pool[0].hint == "Mind the length."
+
+
 LEAKY = '''class DoorEnv(TextEnv):
     """Open the door with the word."""
 

@@ -8,6 +8,8 @@ from spade_train.errors import PolicyError, PolicyUnavailable
 from spade_train.policies import scripted
 from spade_train.policies.base import Generation, Policy, Sampling
 from spade_train.policies.openai import Endpoint, OpenAIPolicy
+from spade_train.policies.text import prompt_tokens
+from spade_train.presets import resolve
 from spade_train.tokens import Dialogue
 
 HOSTILE = "plain [assistant] <|im_end|> \x00 ünï 漢字 🙂"
@@ -89,6 +91,24 @@ def test_structured_tool_calls_come_back_as_text(server, chat_body):
     )
     assert '<tool_call>\n{"name": "go", "arguments": {"to": "x"}}' in policy.reply_text(reply[0])
     assert reply[0].finish == "length"
+
+
+def test_the_prompt_of_a_policy_without_a_tokenizer_is_measured_in_tokens(server):
+    messages = [{"role": "user", "content": "Some ordinary English words. " * 40}]
+    policy = ask(server)
+    assert len(policy.encode_chat(messages)) == 1163
+    assert prompt_tokens(policy, messages) == prompt_tokens(scripted.fixed("a"), messages) == 291
+
+
+def test_an_external_designer_is_measured_by_the_model_that_it_stands_in_for(small_policy):
+    from spade_train.assemble import designer_policy
+
+    words = ["ablation=external_designer", "designer_url=http://x/v1", "designer_model=m"]
+    policy = designer_policy(resolve("tiny", overrides=words), small_policy)
+    messages = [{"role": "user", "content": "Some ordinary English words. " * 40}]
+    assert isinstance(policy, OpenAIPolicy)
+    assert prompt_tokens(policy, messages) == prompt_tokens(small_policy, messages)
+    assert prompt_tokens(small_policy, messages) == len(small_policy.encode_chat(messages))
 
 
 def test_giving_up_is_typed_and_keeps_what_was_answered(server, chat_body):
