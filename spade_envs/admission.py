@@ -21,6 +21,7 @@ from spade_runtime.spec import (
     ValidationSummary,
 )
 from spade_runtime.validation import Validator
+from spade_runtime.validation.output import place
 
 
 def admit(
@@ -60,11 +61,7 @@ def admit(
 def refusal(report: ValidationReport) -> str:
     """The errors of a rejected report, as one message."""
     errors = [finding for finding in report.findings if finding.severity == "error"]
-    lines = [
-        f"  {finding.code}: {finding.message}"
-        + (f" (line {finding.line})" if finding.line is not None else "")
-        for finding in errors[:5]
-    ]
+    lines = [f"  {finding.code}: {finding.message}{place(finding)}" for finding in errors[:5]]
     if len(errors) > 5:
         lines.append(f"  and {len(errors) - 5} more")
     first = errors[0].code if errors else "CODE"

@@ -80,6 +80,9 @@ def _run(arguments: argparse.Namespace) -> int:
             _print_lines(shown, arguments.format)
             if arguments.format == "text" and len(targets) > 1:
                 print("\n".join(tally.lines()))
+        notes = sys.stdout if arguments.format == "text" else sys.stderr
+        for note in tally.notes():
+            print(note, file=notes)
     except KeyboardInterrupt:
         print(f"spade: stopped after {tally.files} of {len(targets)} files", file=sys.stderr)
         return 130

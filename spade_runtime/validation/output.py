@@ -23,9 +23,17 @@ def _paint(word: str, colour: bool) -> str:
     return f"\x1b[{_COLOURS[word]}m{word}\x1b[0m" if colour else word
 
 
-def _place(row: Finding) -> str:
+def place(row: Finding) -> str:
+    """Where a finding applies, as far as its message does not end with that already.
+
+    >>> from spade_runtime.spec import Finding
+    >>> row = Finding(code="SPD401", severity="error", message="raised (line 3)", gate="play",
+    ...               line=3, seed=7)
+    >>> place(row), place(row.model_copy(update={"message": "raised"}))
+    (' (seed 7)', ' (line 3, seed 7)')
+    """
     parts = []
-    if row.line is not None:
+    if row.line is not None and f"(line {row.line})" not in row.message:
         column = "" if row.column is None else f":{row.column}"
         parts.append(f"line {row.line}{column}")
     if row.seed is not None:
@@ -41,7 +49,7 @@ def text_lines(report: ValidationReport, *, colour: bool = False) -> list[str]:
     kind = " ".join(part for part in (report.dialect, report.kind) if part)
     lines = [f"{head} ({kind})" if kind else head]
     lines += [
-        f"  {row.code} {_paint(row.severity, colour)}: {row.message}{_place(row)}"
+        f"  {row.code} {_paint(row.severity, colour)}: {row.message}{place(row)}"
         for row in report.findings
     ]
     return lines
@@ -66,9 +74,7 @@ def github_lines(report: ValidationReport) -> list[str]:
             properties.append(f"col={row.column}")
         properties.append(f"title={row.code}")
         seen = Finding.model_copy(row, update={"line": None})
-        lines.append(
-            f"::{row.severity} {','.join(properties)}::{_data(row.message + _place(seen))}"
-        )
+        lines.append(f"::{row.severity} {','.join(properties)}::{_data(row.message + place(seen))}")
     return lines
 
 
@@ -84,12 +90,15 @@ class Tally:
         self._verdicts: Counter[str] = Counter()
         self._codes: Counter[str] = Counter()
         self._failures: Counter[int] = Counter()
+        self._claims: dict[str, dict[str, str]] = {}  # id -> hash -> the first file that has it
 
     def add(self, report: ValidationReport) -> None:
         """Count a report."""
         self.files += 1
         self._verdicts[report.verdict] += 1
         self._codes.update({row.code for row in report.findings})
+        if report.id is not None and report.sha256 is not None:
+            self._claims.setdefault(report.id, {}).setdefault(report.sha256, report.path)
 
     def failed(self, exit_code: int) -> None:
         """Count a file that has no verdict."""
@@ -116,6 +125,17 @@ class Tally:
             if self._codes[code]
         ]
         return lines
+
+    def notes(self) -> list[str]:
+        """A line for each id that different sources claim; no verdict depends on it."""
+        return [
+            f"note: {len(files)} different files claim the id {visible(name)}: "
+            + ", ".join(visible(path, 4096) for path in [*files.values()][:3])
+            + (", ..." if len(files) > 3 else "")
+            + "; where one holds it, the others get their hash as a suffix"
+            for name, files in self._claims.items()
+            if len(files) > 1
+        ]
 
 
 def gate_lines(reports: Sequence[ValidationReport]) -> list[str]:

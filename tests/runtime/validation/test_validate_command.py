@@ -121,6 +121,33 @@ def test_what_is_accepted_is_noted_in_this_machines_records(
     assert json.loads(said.out)["reports"] and "set XDG_STATE_HOME" in said.err
 
 
+def test_an_id_that_two_files_claim_is_noted_and_decides_nothing(
+    write: Write, sum_game: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first = write("envs/a.py", sum_game)
+    write("envs/copy.py", sum_game)
+    assert run(first.parent) == 0
+    assert "note:" not in capsys.readouterr().out
+    second = write("envs/b.py", f"# another\n{sum_game}")
+    assert run(first.parent) == 0
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last.startswith(f"note: 2 different files claim the id spade/Sum-v0: {first}, {second};")
+    assert run(first.parent, "--format", "json") == 0
+    said = capsys.readouterr()
+    assert len(json.loads(said.out)["reports"]) == 3 and said.err.strip() == last
+
+
+def test_a_place_is_told_once(
+    write: Write, sum_game: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = sum_game.replace(
+        "    def step(self, action):\n", "    def step(self, action):\n        1 / 0\n"
+    )
+    assert run(write("a.py", text)) == 1
+    (line,) = [row for row in capsys.readouterr().out.splitlines() if "SPD401" in row]
+    assert line.count("(line ") == 1 and line.count("seed ") == 1
+
+
 def test_a_pool_is_compared(
     write: Write, tmp_path: Path, sum_game: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
