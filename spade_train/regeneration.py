@@ -20,6 +20,7 @@ from spade_train.hints import clean_hint, leaks
 from spade_train.ledger import Ledger
 from spade_train.memory import Memory
 from spade_train.policies.base import Generation, Policy, Sampling
+from spade_train.policies.text import prompt_tokens
 from spade_train.population import Design
 from spade_train.prompts import (
     DesignerContext,
@@ -139,7 +140,7 @@ class Designer:
         messages, context = fit_designer_messages(
             config.prompt_style,
             context,
-            lambda m: len(self.policy.encode_chat(m)),
+            lambda m: prompt_tokens(self.policy, m),
             config.context_tokens - config.designer_max_tokens,
         )
         return messages, context, document.id if document else None
@@ -226,10 +227,10 @@ class Designer:
                 rejected=attempt.hints_refused,
             )
             prompt = self.policy.encode_chat(messages)
-            if len(prompt) <= room:
+            if (size := prompt_tokens(self.policy, messages)) <= room:
                 asked.append((attempt, prompt))
             else:
-                reason = f"the source leaves no room for a hint: {len(prompt)} tokens"
+                reason = f"the source leaves no room for a hint: {size} tokens"
                 attempt.hints_refused.append(("", reason))
         seeds = [
             derive("hint", config.seed, step, a.slot, a.number, len(a.hints_refused))
