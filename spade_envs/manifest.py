@@ -6,8 +6,10 @@ manifest is found like a changed source (contract.md section 4).
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,10 @@ from pydantic import ValidationError
 
 from spade_runtime.errors import InvalidEnvironment, UsageError
 from spade_runtime.spec import CONTRACT_VERSION, EnvSpec
+
+# Of an environment, as a whole. A class that is called just Env leaves no name.
+ID = re.compile(r"spade/[\w.]*-v\d+")
+MOST_BYTES = 16 * 2**20  # of any one file in a pool; sources are a thousandth of that
 
 
 def source_hash(source: str | bytes) -> str:
@@ -25,6 +31,60 @@ def source_hash(source: str | bytes) -> str:
     """
     data = source.encode("utf-8", "surrogatepass") if isinstance(source, str) else source
     return hashlib.sha256(data).hexdigest()
+
+
+def read_whole(path: Path, limit: int = MOST_BYTES) -> bytes:
+    """Read a file that should be short; of one that is not, no more than that is read.
+
+    Raises:
+        OSError: it can't be read, or holds more bytes than the limit.
+    """
+    with path.open("rb") as file:
+        data = file.read(limit + 1)
+    if len(data) > limit:
+        raise OSError(errno.EFBIG, f"it is longer than {limit} bytes", str(path))
+    return data
+
+
+def parsed(text: str | bytes) -> Any:
+    """JSON that a stranger may have written.
+
+    Raises:
+        ValueError: it is none, or is nested more deeply than can be read.
+    """
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("it is nested too deeply") from error
+
+
+def with_suffix(name: str, sha256: str, digits: int = 8) -> str:
+    """An id with digits of the hash, for where another source holds the plain one.
+
+    >>> with_suffix("spade/Coin-v0", "1234567890")
+    'spade/Coin.12345678-v0'
+    """
+    stem, dash, version = name.rpartition("-v")
+    return f"{stem}.{sha256[:digits]}{dash}{version}"
+
+
+def require_id(name: str) -> None:
+    """Refuse an id that is none: it becomes a file's name, and Gymnasium has to take it.
+
+    Raises:
+        InvalidEnvironment: it is not formed like `spade/RollingDie-v0`.
+    """
+    if not ID.fullmatch(name):
+        raise InvalidEnvironment(f"the id {name!r:.80} is not formed like spade/RollingDie-v0")
+
+
+def is_hash(text: str) -> bool:
+    """Whether a text has the form of a source's hash.
+
+    >>> is_hash("ab" * 32), is_hash("../../etc")
+    (True, False)
+    """
+    return len(text) == 64 and set(text) <= set("0123456789abcdef")
 
 
 def seal_of(manifest: dict[str, Any]) -> str:
@@ -71,7 +131,7 @@ def read_manifest(path: Path, *, sha256: str | None = None) -> EnvSpec:
         UsageError: written for a newer contract.
     """
     try:
-        raw = json.loads(path.read_bytes())
+        raw = parsed(read_whole(path))
     except OSError as error:
         raise InvalidEnvironment(f"{path}: can't read the manifest: {error.strerror}") from error
     except ValueError as error:
@@ -85,11 +145,17 @@ def read_manifest(path: Path, *, sha256: str | None = None) -> EnvSpec:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "manifest"
         raise InvalidEnvironment(f"{path}: {place}: {first['msg']}") from error
-    seal = seal_of(spec.model_dump(mode="json"))
+    try:
+        require_id(spec.id)
+        seal = seal_of(spec.model_dump(mode="json"))
+    except InvalidEnvironment as error:
+        raise InvalidEnvironment(f"{path}: {error}") from error
+    except (ValueError, RecursionError) as error:
+        raise InvalidEnvironment(f"{path}: the manifest is nested too deeply") from error
     if spec.manifest_sha256 != seal:
         raise InvalidEnvironment(
             f"{path}: the manifest was changed: its seal is {spec.manifest_sha256}, its content "
-            f"has {seal}. Add the source again to get a fresh manifest"
+            f"has {seal}. Remove {path.parent} and add the source again"
         )
     if sha256 is not None and spec.sha256 != sha256:
         raise InvalidEnvironment(

@@ -15,9 +15,9 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
 import sqlite3
+import stat
 import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -25,9 +25,22 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import NoReturn
 
-from spade_envs.manifest import read_manifest, require_contract, sealed, source_hash, to_json
-from spade_envs.pool_audit import Problem, audit, read_card, repair
-from spade_envs.pool_index import Card, Entry, Index, Query, holder_of, insert
+from spade_envs.manifest import (
+    ID,
+    MOST_BYTES,
+    is_hash,
+    parsed,
+    read_manifest,
+    read_whole,
+    require_contract,
+    require_id,
+    sealed,
+    source_hash,
+    to_json,
+)
+from spade_envs.pool_audit import Problem, audit, repair
+from spade_envs.pool_home import as_bytes, free_id, read_card, replace_file, settle
+from spade_envs.pool_index import Card, Entry, Index, Query, insert
 from spade_envs.pool_lock import LockedEnvironment, PoolLock
 from spade_runtime.errors import InvalidEnvironment, SpadeError, UsageError
 from spade_runtime.spec import CONTRACT_VERSION, EnvSpec
@@ -55,12 +68,14 @@ class Pool:
         self.root = Path(root)
         self.index = Index(self.root / "index.sqlite")
         marker = self.root / MARKER
-        if not marker.is_file():
+        if not _exists(self.root, marker):
             if not create:
                 self._refuse_missing()
             self._create(marker)
         try:
-            version = json.loads(marker.read_bytes()).get("contract_version")
+            version = parsed(read_whole(marker)).get("contract_version")
+        except OSError as error:
+            raise UsageError(f"can't read {marker}: {error.strerror}") from error
         except (ValueError, AttributeError) as error:
             raise UsageError(f"{marker} is damaged; write {_marker_text()!r} into it") from error
         require_contract(version, str(marker))
@@ -78,13 +93,13 @@ class Pool:
             )
         with _writing(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
-            _write(marker, _marker_text())
+            replace_file(marker, _marker_text())
 
     def __len__(self) -> int:
         return self.index.count()
 
     def __contains__(self, sha256: str) -> bool:
-        return (self.path(sha256) / "env.json").is_file()
+        return is_hash(sha256) and (self.path(sha256) / "env.json").is_file()
 
     def path(self, sha256: str) -> Path:
         """Directory of a source, whether it is there or not."""
@@ -102,15 +117,21 @@ class Pool:
             The manifest as it stands in the pool, sealed.
 
         Raises:
-            InvalidEnvironment: the manifest belongs to another source.
-            SpadeError: the directory can't be written; nothing was added.
+            InvalidEnvironment: the manifest belongs to another source, or its id is none.
+            SpadeError: the directory can't be written; it is not listed, and adding it again
+                goes on from there.
         """
         return self.add_many([(source, spec, card)])[0]
 
     def add_many(self, items: Iterable[tuple[str | bytes, EnvSpec, Card | None]]) -> list[EnvSpec]:
         """Add several environments under one lock of the index."""
-        rows = [(_bytes(source), spec, card) for source, spec, card in items]
+        rows = [(as_bytes(source), spec, card) for source, spec, card in items]
         for data, spec, _ in rows:
+            require_id(spec.id)
+            if len(data) > MOST_BYTES:
+                raise InvalidEnvironment(
+                    f"the source of {spec.id} is {len(data)} bytes long; a pool takes {MOST_BYTES}"
+                )
             if source_hash(data) != spec.sha256:
                 raise InvalidEnvironment(
                     f"the manifest of {spec.id} describes the source {spec.sha256}, "
@@ -124,16 +145,32 @@ class Pool:
     ) -> EnvSpec:
         home = self.path(spec.sha256)
         if (home / "env.json").is_file():
-            stored = read_manifest(home / "env.json", sha256=spec.sha256)
+            stored = settle(base, home, self.spec(spec.sha256))
             card = card or read_card(home)
         else:
-            if holder_of(base, spec.id) not in (None, spec.sha256):
-                spec = spec.model_copy(update={"id": with_suffix(spec.id, spec.sha256)})
-            stored = sealed(spec)
+            stored = sealed(free_id(base, spec))
             self._move_in(home, data, stored)
         if card is not None:
-            _write(home / "card.json", card.model_dump_json(indent=2) + "\n")
+            replace_file(home / "card.json", card.model_dump_json(indent=2) + "\n")
         insert(base, stored, card)
+        return stored
+
+    def listed(self, sha256: str) -> EnvSpec:
+        """The manifest of a source whose files are there, which is listed from now on.
+
+        A writer that was killed leaves files without a row; this puts the row in.
+
+        Raises:
+            InvalidEnvironment: the manifest is missing or was changed.
+            SpadeError: the directory can't be written.
+        """
+        stored = self.spec(sha256)
+        if self.index.lists(sha256):
+            return stored
+        with _writing(self.root), self.index.writing() as base:
+            home = self.path(sha256)
+            stored = settle(base, home, self.spec(sha256))
+            insert(base, stored, read_card(home))
         return stored
 
     def _move_in(self, home: Path, data: bytes, spec: EnvSpec) -> None:
@@ -142,8 +179,8 @@ class Pool:
         home.parent.mkdir(exist_ok=True)
         aside = Path(tempfile.mkdtemp(prefix=f"{spec.sha256[:8]}-", dir=incoming))
         try:
-            _write(aside / "env.py", data)
-            _write(aside / "env.json", to_json(spec))
+            replace_file(aside / "env.py", data)
+            replace_file(aside / "env.json", to_json(spec))
             aside.chmod(0o755)
             aside.rename(home)
         except BaseException:
@@ -151,7 +188,12 @@ class Pool:
             raise
 
     def spec(self, sha256: str) -> EnvSpec:
-        """The manifest of a source, its seal checked."""
+        """The manifest of a source, its seal checked.
+
+        Raises:
+            InvalidEnvironment: it is missing or was changed.
+        """
+        _require_hash(sha256)
         return read_manifest(self.path(sha256) / "env.json", sha256=sha256)
 
     def source(self, sha256: str) -> str:
@@ -160,9 +202,10 @@ class Pool:
         Raises:
             InvalidEnvironment: it is missing or was changed.
         """
+        _require_hash(sha256)
         file = self.path(sha256) / "env.py"
         try:
-            data = file.read_bytes()
+            data = read_whole(file)
         except OSError as error:
             raise InvalidEnvironment(f"{file}: can't read it: {error.strerror}") from error
         if (seen := source_hash(data)) != sha256:
@@ -170,17 +213,22 @@ class Pool:
                 f"{file}: the source was changed or only partly written: its hash is {seen}. "
                 f"Remove {file.parent} and add the environment again"
             )
-        return data.decode("utf-8")
+        try:
+            return data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InvalidEnvironment(f"{file}: not UTF-8 (byte {error.start})") from error
 
     def card(self, sha256: str) -> Card | None:
         """What was measured about a source, if anything was."""
-        return read_card(self.path(sha256))
+        return read_card(self.path(sha256)) if is_hash(sha256) else None
 
     def measure(self, sha256: str, card: Card) -> None:
         """Replace the card of a source."""
-        spec = self.spec(sha256)
+        self.spec(sha256)
         with _writing(self.root), self.index.writing() as base:
-            _write(self.path(sha256) / "card.json", card.model_dump_json(indent=2) + "\n")
+            home = self.path(sha256)
+            spec = settle(base, home, self.spec(sha256))
+            replace_file(home / "card.json", card.model_dump_json(indent=2) + "\n")
             insert(base, spec, card)
 
     def entries(self, query: Query | None = None) -> list[Entry]:
@@ -193,7 +241,7 @@ class Pool:
         Raises:
             UsageError: none fits, or several do.
         """
-        found = self.index.by_id(name)
+        found = self.index.by_id(name) if ID.fullmatch(name) else []
         if not found and len(name) >= 6 and set(name) <= set("0123456789abcdef"):
             found = self.index.by_hash_prefix(name)
         if len(found) == 1:
@@ -203,7 +251,7 @@ class Pool:
             raise UsageError(f"several sources begin with {name}: {listed}; give more digits")
         near = get_close_matches(name, [known for known, _ in self.index.ids()], n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"`spade pool ls {self.root}` lists them"
-        raise UsageError(f"the pool {self.root} has no environment {name!r}; {hint}")
+        raise UsageError(f"the pool {self.root} has no environment {name!r:.200}; {hint}")
 
     def verify(self) -> list[Problem]:
         """Check every file, the index and the lock file; says what is wrong, changes nothing."""
@@ -220,49 +268,42 @@ class Pool:
 
         Committed beside a run's configuration it pins the pool; `verify` compares with it.
         """
-        rows = [
-            LockedEnvironment(
-                id=entry.id, sha256=entry.sha256, manifest_sha256=entry.manifest_sha256
-            )
-            for entry in self.entries()
-        ]
-        text = PoolLock(environments=rows).model_dump_json(indent=1)
-        with _writing(self.root):
-            _write(self.root / LOCK, text + "\n")
+        with _writing(self.root), self.index.writing():
+            rows = [
+                LockedEnvironment(
+                    id=entry.id, sha256=entry.sha256, manifest_sha256=entry.manifest_sha256
+                )
+                for entry in self.entries()
+            ]
+            text = PoolLock(environments=rows).model_dump_json(indent=1)
+            replace_file(self.root / LOCK, text + "\n")
         return self.root / LOCK
-
-
-def with_suffix(name: str, sha256: str) -> str:
-    """An id with eight digits of the hash, for where another source holds the plain one.
-
-    >>> with_suffix("spade/Coin-v0", "1234567890")
-    'spade/Coin.12345678-v0'
-    """
-    stem, dash, version = name.rpartition("-v")
-    return f"{stem}.{sha256[:8]}{dash}{version}"
 
 
 def _marker_text() -> str:
     return json.dumps({"contract_version": CONTRACT_VERSION}) + "\n"
 
 
-def _bytes(content: str | bytes) -> bytes:
-    return content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+def _exists(root: Path, marker: Path) -> bool:
+    """Whether a pool is there; a place that can't be one is refused.
 
-
-def _write(path: Path, content: str | bytes) -> None:
-    """Replace a file in one step, its bytes on the disk before its name is."""
-    descriptor, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    Raises:
+        UsageError: a file, a ring of links, a name too long, no permission to look.
+    """
     try:
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(_bytes(content))
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).chmod(0o644)
-        Path(name).replace(path)
-    except BaseException:
-        Path(name).unlink(missing_ok=True)
-        raise
+        if not stat.S_ISDIR(root.stat().st_mode):
+            raise UsageError(f"{str(root)!r} is a file; a pool is a directory")
+        return stat.S_ISREG(marker.stat().st_mode)
+    except FileNotFoundError:
+        return False
+    except (OSError, ValueError) as error:
+        said = error.strerror if isinstance(error, OSError) else str(error)
+        raise UsageError(f"{str(root)!r:.200} can't be a pool: {said}") from error
+
+
+def _require_hash(sha256: str) -> None:
+    if not is_hash(sha256):
+        raise InvalidEnvironment(f"{sha256!r:.80} is no hash of a source: 64 hexadecimal digits")
 
 
 @contextmanager
@@ -273,5 +314,5 @@ def _writing(root: Path) -> Iterator[None]:
     except OSError as error:
         raise SpadeError(
             f"can't write to the pool {root}: {error.strerror or error}; what was being added is "
-            "not in it. Free some space or mend the permissions, then try again"
+            "not listed in it. Free some space or mend the permissions, then run the same again"
         ) from error

@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
-import json
+import re
 import shutil
-from collections.abc import Iterator
+import sqlite3
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from pydantic import ValidationError
 
-from spade_envs.manifest import read_manifest, require_contract, source_hash
-from spade_envs.pool_index import Card, Index, Query, holder_of, insert
+from spade_envs.manifest import (
+    is_hash,
+    parsed,
+    read_manifest,
+    read_whole,
+    require_contract,
+    source_hash,
+)
+from spade_envs.pool_home import FILES, read_card, settle
+from spade_envs.pool_index import Card, DamagedIndex, Entry, Index, Query, insert, row_of
 from spade_envs.pool_lock import PoolLock
 from spade_runtime.errors import InvalidEnvironment, SpadeError, UsageError
 
 _HEX = set("0123456789abcdef")
+_ASIDE = re.compile(r"\.(.+)-[a-z0-9_]{8}(?:-journal)?")
+_ROOM = {"pool.json", "pool.lock", "index.sqlite", "index.sqlite-journal", ".incoming"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,113 +52,195 @@ def audit(root: Path, index: Index) -> list[Problem]:
     """Check a whole pool; reads every file."""
     problems = [
         Problem("interrupted", left, "an addition stopped here before it was complete")
-        for left in _children(root / ".incoming")
+        for left in _leavings(root)
     ]
-    sound: dict[str, str] = {}
+    sound: dict[str, Entry] = {}
     for home in _homes(root):
         found = _check_home(home)
         problems += found
-        if not found:
-            sound[home.name] = str(read_manifest(home / "env.json").manifest_sha256)
+        if _is_sound(found):
+            sound[home.name] = row_of(read_manifest(home / "env.json"), read_card(home))
     problems += _strays(root)
     problems += _compare_index(index, sound, {home.name for home in _homes(root)})
-    problems += _compare_lock(root / "pool.lock", sound)
+    seals = {sha256: entry.manifest_sha256 for sha256, entry in sound.items()}
+    problems += _compare_lock(root / "pool.lock", seals)
     return problems
 
 
 def repair(root: Path, index: Index) -> None:
-    """Remove interrupted additions and build the index again from the sound files."""
+    """Remove interrupted additions and build the index again from the sound files.
+
+    The index stays as it was until the new one is complete: on a full disk nothing is lost.
+
+    Raises:
+        OSError: the directory can't be written, or the disk is full.
+    """
     try:
-        _rebuild(root, index)
-    except SpadeError:  # the file is no SQLite database any more
-        index.path.unlink(missing_ok=True)
-        _rebuild(root, index)
+        with index.writing() as base:
+            # Additions hold the index while they run, so what lies in the way now was left behind.
+            _clear(root)
+            _fill(base, root)
+        return
+    except DamagedIndex:
+        with index.replacing() as base:
+            _fill(base, root)
+    with index.writing():
+        _clear(root)
 
 
-def _rebuild(root: Path, index: Index) -> None:
-    # Additions hold the index while they run, so what lies in the way now was left behind.
-    with index.writing() as base:
-        for left in _children(root / ".incoming"):
-            shutil.rmtree(left) if left.is_dir() else left.unlink()
-        base.execute("DELETE FROM environments")
-        for home in _homes(root):
-            if _check_home(home):
-                continue
-            spec = read_manifest(home / "env.json")
-            if holder_of(base, spec.id) is None:  # a second claim shows as unlisted in the audit
-                insert(base, spec, read_card(home))
+def _clear(root: Path) -> None:
+    for left in _leavings(root):
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
 
 
-def read_card(home: Path) -> Card | None:
-    """The card beside a manifest; None if there is none or it can't be read."""
-    try:
-        return Card.model_validate_json((home / "card.json").read_bytes())
-    except (OSError, ValidationError):
-        return None
+def _fill(base: sqlite3.Connection, root: Path) -> None:
+    """Write all rows anew. Of two sources with one id, the one that was listed with it keeps it."""
+    held = dict(base.execute("SELECT sha256, id FROM environments").fetchall())
+    base.execute("DELETE FROM environments")
+    late: list[Path] = []
+    for home in _homes(root):
+        if not _is_sound(_check_home(home)):
+            continue
+        spec = read_manifest(home / "env.json")
+        if held.get(spec.sha256) == spec.id:
+            insert(base, spec, read_card(home))
+        else:
+            late.append(home)
+    for home in late:
+        insert(base, settle(base, home, read_manifest(home / "env.json")), read_card(home))
 
 
 def _children(folder: Path) -> list[Path]:
     return sorted(folder.iterdir()) if folder.is_dir() else []
 
 
+def _is_shelf(path: Path) -> bool:
+    return len(path.name) == 2 and set(path.name) <= _HEX and path.is_dir()
+
+
 def _homes(root: Path) -> Iterator[Path]:
-    for shelf in _children(root):
-        if shelf.is_dir() and len(shelf.name) == 2 and set(shelf.name) <= _HEX:
-            yield from (home for home in _children(shelf) if home.is_dir())
+    """The directories of environments, each on the shelf that its hash names."""
+    for shelf in filter(_is_shelf, _children(root)):
+        yield from (home for home in _children(shelf) if _is_home(home))
+
+
+def _is_home(path: Path) -> bool:
+    return is_hash(path.name) and path.name[:2] == path.parent.name and path.is_dir()
+
+
+def _leavings(root: Path) -> Iterator[Path]:
+    """What a killed writer left: files that were to be moved into their places."""
+    yield from _children(root / ".incoming")
+    yield from (path for path in _children(root) if _is_aside(path, _ROOM))
+    for home in _homes(root):
+        yield from (path for path in _children(home) if _is_aside(path, FILES))
+
+
+def _is_aside(path: Path, names: Collection[str]) -> bool:
+    """Whether a file was written beside one of these names, to take its place."""
+    found = _ASIDE.fullmatch(path.name)
+    return found is not None and found[1] in names
 
 
 def _strays(root: Path) -> Iterator[Problem]:
-    known = {"pool.json", "pool.lock", "index.sqlite", "index.sqlite-journal", ".incoming"}
+    said = "this belongs to no environment of the pool"
     for path in _children(root):
-        shelf = path.is_dir() and len(path.name) == 2 and set(path.name) <= _HEX
-        if not shelf and path.name not in known:
-            yield Problem("stray", path, "this belongs to no environment of the pool")
+        if _is_shelf(path):
+            for home in _children(path):
+                if not _is_home(home):
+                    moved = is_hash(home.name) and home.is_dir()
+                    where = f"its place is {root / home.name[:2] / home.name}" if moved else said
+                    yield Problem("stray", home, where)
+        elif path.name not in _ROOM and not _is_aside(path, _ROOM):
+            yield Problem("stray", path, said)
+
+
+def _is_sound(problems: Sequence[Problem]) -> bool:
+    """Whether an environment can be used: a strange file or a bad card beside it is no matter."""
+    return all(problem.path.name not in ("env.py", "env.json") for problem in problems)
 
 
 def _check_home(home: Path) -> list[Problem]:
     source, manifest = home / "env.py", home / "env.json"
     problems = [
+        Problem("stray", file, "this is no file of an environment")
+        for file in _children(home)
+        if file.name not in FILES and not _is_aside(file, FILES)
+    ]
+    torn = [
         Problem("torn", file, "the file is missing or empty: a write was cut off")
         for file in (source, manifest)
         if not file.is_file() or not file.stat().st_size
     ]
-    if problems:
-        return problems
-    if (seen := source_hash(source.read_bytes())) != home.name:
-        problems.append(Problem("tampered", source, f"the hash is {seen}, not {home.name}"))
+    if torn:
+        return problems + torn
+    return [*problems, *_check_source(source), *_check_manifest(manifest), *_check_card(home)]
+
+
+def _check_source(source: Path) -> Iterator[Problem]:
+    sha256 = source.parent.name
     try:
-        read_manifest(manifest, sha256=home.name)
+        seen = source_hash(read_whole(source))
+    except OSError as error:
+        yield Problem("tampered", source, f"can't read it: {error.strerror}")
+        return
+    if seen != sha256:
+        yield Problem("tampered", source, f"the hash is {seen}, not {sha256}")
+
+
+def _check_manifest(manifest: Path) -> Iterator[Problem]:
+    try:
+        read_manifest(manifest, sha256=manifest.parent.name)
     except UsageError as error:
-        problems.append(Problem("newer", manifest, str(error)))
+        yield Problem("newer", manifest, str(error))
     except InvalidEnvironment as error:
         torn = "not JSON" in str(error)
-        problems.append(Problem("torn" if torn else "tampered", manifest, str(error)))
-    return problems
+        yield Problem("torn" if torn else "tampered", manifest, str(error))
 
 
-def _compare_index(index: Index, sound: dict[str, str], present: set[str]) -> Iterator[Problem]:
-    listed = {entry.sha256: entry.manifest_sha256 for entry in index.select(Query())}
+def _check_card(home: Path) -> Iterator[Problem]:
+    path = home / "card.json"
+    if not path.exists():
+        return
+    try:
+        Card.model_validate_json(read_whole(path))
+    except OSError as error:
+        yield Problem("tampered", path, f"can't read it: {error.strerror}")
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"])) or "the card"
+        yield Problem("tampered", path, f"{place}: {first['msg']}; remove it or measure again")
+
+
+def _compare_index(index: Index, sound: dict[str, Entry], present: set[str]) -> Iterator[Problem]:
+    try:
+        listed = {entry.sha256: entry for entry in index.select(Query())}
+    except SpadeError as error:
+        yield Problem("index", index.path, str(error))
+        return
     for sha256 in sorted(listed.keys() - present):
         yield Problem("index", index.path, f"lists {sha256}, which is not in the pool")
-    for sha256, seal in sorted(sound.items()):
+    for sha256, entry in sorted(sound.items()):
         if sha256 not in listed:
             yield Problem("index", index.path, f"does not list {sha256}")
-        elif listed[sha256] != seal:
-            yield Problem("index", index.path, f"lists another manifest of {sha256}")
+        elif listed[sha256] != entry:
+            row = listed[sha256]
+            wrong = [name for name in Entry._fields if getattr(row, name) != getattr(entry, name)]
+            yield Problem("index", index.path, f"lists another {', '.join(wrong)} of {sha256}")
 
 
 def _compare_lock(path: Path, sound: dict[str, str]) -> Iterator[Problem]:
     if not path.is_file():
         return
     try:
-        raw = json.loads(path.read_bytes())
+        raw = parsed(read_whole(path))
         require_contract(raw["contract_version"], str(path))
         rows = PoolLock.model_validate(raw).environments
         locked = {row.sha256: row.manifest_sha256 for row in rows}
     except UsageError as error:
         yield Problem("newer", path, str(error))
         return
-    except (ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         yield Problem("torn", path, "the lock file can't be read; write it again")
         return
     for sha256 in sorted(locked.keys() | sound.keys()):

@@ -5,7 +5,9 @@ The files are the truth. The index can be thrown away and built again from them.
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -32,6 +34,12 @@ CREATE INDEX IF NOT EXISTS names ON environments (id, sha256);
 """
 # What SQLite says where the disk is full or the directory may not be written.
 _HOST_FAULTS = ("SQLITE_CANTOPEN", "SQLITE_READONLY", "SQLITE_FULL", "SQLITE_IOERR")
+# What it says to a reader where a writer was killed: the journal it left has to be played back.
+_LEFT_OPEN = ("SQLITE_READONLY_ROLLBACK",)
+
+
+class DamagedIndex(SpadeError):
+    """The file is no index any more; it can be built again from the files."""
 
 
 class Card(BaseModel):
@@ -104,10 +112,16 @@ class Query:
 
 
 class Index:
-    """The table in `index.sqlite`; each call opens it for itself, so processes can share it."""
+    """The table in `index.sqlite`; each call opens it for itself, so processes can share it.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        path: the file.
+        patience: seconds to wait for another process that writes.
+    """
+
+    def __init__(self, path: Path, *, patience: float = 120) -> None:
         self.path = path
+        self.patience = patience
 
     @contextmanager
     def writing(self) -> Iterator[sqlite3.Connection]:
@@ -115,22 +129,39 @@ class Index:
 
         Raises:
             OSError: the directory can't be written, or the disk is full.
-            SpadeError: the file is no index any more.
+            DamagedIndex: the file is no index any more.
+            SpadeError: another process holds it for too long.
         """
         try:
-            with closing(sqlite3.connect(self.path, timeout=120, isolation_level=None)) as base:
-                base.executescript(_SCHEMA)
-                base.execute("BEGIN IMMEDIATE")
-                try:
-                    yield base
-                except BaseException:
-                    base.execute("ROLLBACK")
-                    raise
-                base.execute("COMMIT")
+            with _transaction(self.path, self.patience) as base:
+                yield base
         except sqlite3.Error as error:
-            if getattr(error, "sqlite_errorname", "").startswith(_HOST_FAULTS):
+            if _names(error, _HOST_FAULTS):
                 raise OSError(str(error)) from error
-            raise self._damaged(error) from error
+            raise self._unusable(error) from error
+
+    @contextmanager
+    def replacing(self) -> Iterator[sqlite3.Connection]:
+        """An empty table that takes the place of a damaged index once it is filled.
+
+        Raises:
+            OSError: the directory can't be written, or the disk is full; the old one stays.
+        """
+        descriptor, name = tempfile.mkstemp(prefix=f".{self.path.name}-", dir=self.path.parent)
+        os.close(descriptor)
+        aside, journal = Path(name), Path(f"{self.path}-journal")
+        try:
+            with _transaction(aside, self.patience) as base:
+                yield base
+            aside.chmod(0o644)
+            # The old one's journal would be played back into the new one.
+            journal.unlink(missing_ok=True)
+            aside.replace(self.path)
+        except sqlite3.Error as error:
+            raise OSError(str(error)) from error
+        finally:
+            aside.unlink(missing_ok=True)
+            Path(f"{aside}-journal").unlink(missing_ok=True)
 
     def select(self, query: Query) -> list[Entry]:
         """Rows that fit, in the order of their ids."""
@@ -144,8 +175,6 @@ class Index:
         """The same one by one: ten thousand rows that nobody keeps take a third less time."""
         if not set(names) <= set(Entry._fields):
             raise ValueError(f"no such columns among {names}")
-        if self._unwritten():
-            return
         clause, values = query.where()
         limit = -1 if query.limit is None else query.limit
         picked = f"SELECT {', '.join(names)} FROM environments WHERE {clause} ORDER BY id LIMIT ?"
@@ -154,10 +183,12 @@ class Index:
 
     def ids(self) -> list[tuple[str, str]]:
         """Id and source hash of every row, in the order of the ids; read from an index alone."""
-        if self._unwritten():
-            return []
         with self._reading() as base:
             return base.execute("SELECT id, sha256 FROM environments ORDER BY id").fetchall()
+
+    def lists(self, sha256: str) -> bool:
+        """Whether a source has a row."""
+        return bool(self._rows("WHERE sha256 = ?", [sha256]))
 
     def by_hash_prefix(self, prefix: str) -> list[Entry]:
         """Rows whose source hash begins so."""
@@ -169,26 +200,50 @@ class Index:
 
     def count(self) -> int:
         """Number of rows."""
-        if self._unwritten():
-            return 0
         with self._reading() as base:
             return int(base.execute("SELECT COUNT(*) FROM environments").fetchone()[0])
 
     def _rows(self, clause: str, values: Sequence[object]) -> list[Entry]:
-        if self._unwritten():
-            return []
         with self._reading() as base:
             rows = base.execute(f"SELECT {_COLUMNS} FROM environments {clause}", list(values))
             return list(map(Entry._make, rows))
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
-        address = f"{self.path.resolve().as_uri()}?mode=ro"
+        """One transaction that reads."""
         try:
-            with closing(sqlite3.connect(address, uri=True, timeout=120)) as base:
+            with closing(self._opened()) as base:
                 yield base
         except sqlite3.Error as error:
-            raise self._damaged(error) from error
+            raise self._unusable(error) from error
+
+    def _opened(self) -> sqlite3.Connection:
+        if not self._unwritten():
+            base = self._recovered()
+            if base.execute("SELECT 1 FROM sqlite_master").fetchone():
+                return base
+            base.close()  # its first writer was killed
+        base = sqlite3.connect(":memory:")
+        base.executescript(_SCHEMA)
+        return base
+
+    def _recovered(self) -> sqlite3.Connection:
+        """A connection that reads; what a killed writer left is undone, where that is allowed."""
+        try:
+            return _begun(self.path, "ro", self.patience)
+        except sqlite3.OperationalError as error:
+            if not _names(error, _LEFT_OPEN):
+                raise
+        try:
+            return _begun(self.path, "rw", self.patience)
+        except sqlite3.OperationalError as error:
+            if not _names(error, _HOST_FAULTS):
+                raise
+            raise SpadeError(
+                f"a writer of {self.path} was killed midway, and this process may not undo what "
+                f"it left there; someone who may write there mends it with: "
+                f"spade pool verify {self.path.parent}"
+            ) from error
 
     def _unwritten(self) -> bool:
         # SQLite makes the file empty, and fills it as the first writer commits the table.
@@ -196,12 +251,51 @@ class Index:
             return self.path.stat().st_size == 0
         except FileNotFoundError:
             return True
+        except OSError as error:
+            raise SpadeError(f"can't read the index {self.path}: {error.strerror}") from error
 
-    def _damaged(self, error: sqlite3.Error) -> SpadeError:
-        return SpadeError(
+    def _unusable(self, error: sqlite3.Error) -> SpadeError:
+        pool = self.path.parent
+        if _names(error, ("SQLITE_BUSY", "SQLITE_LOCKED")):
+            return SpadeError(f"another process holds the index {self.path}; try again later")
+        if _names(error, _HOST_FAULTS):
+            return SpadeError(f"can't read the index {self.path} ({error}); mend the disk first")
+        return DamagedIndex(
             f"the index {self.path} can't be used ({error}); "
-            f"build it again from the files with: spade pool verify --repair {self.path.parent}"
+            f"build it again from the files with: spade pool verify --repair {pool}"
         )
+
+
+@contextmanager
+def _transaction(path: Path, patience: float) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(path, timeout=patience, isolation_level=None)) as base:
+        base.executescript(_SCHEMA)
+        base.execute("BEGIN IMMEDIATE")
+        try:
+            yield base
+            base.execute("COMMIT")
+        except BaseException:
+            # On a full disk SQLite has undone it already, and refuses to do so twice.
+            if base.in_transaction:
+                base.execute("ROLLBACK")
+            raise
+
+
+def _begun(path: Path, mode: str, patience: float) -> sqlite3.Connection:
+    address = f"{path.resolve().as_uri()}?mode={mode}"
+    base = sqlite3.connect(address, uri=True, timeout=patience, isolation_level=None)
+    try:
+        # The first look takes the lock: what a killed writer left is found here, and not later.
+        base.execute("BEGIN")
+        base.execute("SELECT 1 FROM sqlite_master").fetchone()
+    except BaseException:
+        base.close()
+        raise
+    return base
+
+
+def _names(error: sqlite3.Error, names: tuple[str, ...]) -> bool:
+    return str(getattr(error, "sqlite_errorname", "")).startswith(names)
 
 
 def holder_of(base: sqlite3.Connection, name: str) -> str | None:
@@ -210,15 +304,11 @@ def holder_of(base: sqlite3.Connection, name: str) -> str | None:
     return None if row is None else str(row[0])
 
 
-def insert(base: sqlite3.Connection, spec: EnvSpec, card: Card | None) -> None:
-    """Write one environment's row, in place of the one it had.
-
-    Raises:
-        sqlite3.IntegrityError: another source holds the id.
-    """
+def row_of(spec: EnvSpec, card: Card | None) -> Entry:
+    """The row that an environment's files ask for."""
     card = card or Card()
     said = spec.validation
-    row = (
+    return Entry(
         spec.sha256,
         spec.id,
         spec.kind,
@@ -226,7 +316,7 @@ def insert(base: sqlite3.Connection, spec: EnvSpec, card: Card | None) -> None:
         spec.title,
         spec.skill,
         spec.max_turns,
-        spec.manifest_sha256,
+        spec.manifest_sha256 or "",
         said.profile if said else None,
         said.verdict if said else None,
         card.plays,
@@ -234,6 +324,15 @@ def insert(base: sqlite3.Connection, spec: EnvSpec, card: Card | None) -> None:
         card.regret,
         card.regret_se,
     )
+
+
+def insert(base: sqlite3.Connection, spec: EnvSpec, card: Card | None) -> None:
+    """Write one environment's row, in place of the one it had.
+
+    Raises:
+        sqlite3.IntegrityError: another source holds the id.
+    """
+    row = row_of(spec, card)
     marks = ", ".join("?" * len(row))
     base.execute("DELETE FROM environments WHERE sha256 = ?", (spec.sha256,))
     base.execute(f"INSERT INTO environments ({_COLUMNS}) VALUES ({marks})", row)

@@ -79,7 +79,8 @@ def register_pool(folder: str | Path) -> list[str]:
     Raises:
         UsageError: there is no pool, or a newer contract wrote it.
     """
-    from spade_envs.pool import Pool, with_suffix
+    from spade_envs.manifest import with_suffix
+    from spade_envs.pool import Pool
 
     root = str(Path(folder).resolve())
     rows = Pool(root).index.ids()
@@ -148,7 +149,7 @@ def _near(name: str) -> str:
 
 
 def _free_id(name: str, sha256: str, kwargs: dict[str, Any]) -> str:
-    from spade_envs.pool import with_suffix
+    from spade_envs.manifest import with_suffix
 
     held = registry.get(name)
     if held is None or _same_source(held, sha256, kwargs):
