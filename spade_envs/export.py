@@ -16,17 +16,32 @@ ROWS = 1000  # in one row group of a table
 
 
 def chat_row(episode: Episode) -> dict[str, Any]:
-    """One episode as a conversation in OpenAI's form, with what came of it."""
+    """One episode as a conversation in OpenAI's form, with what came of it.
+
+    It ends with the agent's last message, whoever recorded it: nobody answers what came after.
+    """
     return {
-        "messages": episode.messages,
+        "messages": _spoken(episode.messages),
         "id": episode.id,
         "sha256": episode.sha256,
         "seed": episode.seed,
         "policy": episode.policy,
+        "hint": episode.hint,
+        "arm": _arm(episode),
         "solved": episode.solved,
         "reward": episode.total,
         "turns": episode.turns,
     }
+
+
+def _arm(episode: Episode) -> str:
+    return episode.arm or ("unhinted" if episode.hint is None else "hinted")
+
+
+def _spoken(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Messages up to the agent's last; all of them where it said nothing."""
+    said = [place for place, one in enumerate(messages) if one.get("role") == "assistant"]
+    return messages[: said[-1] + 1] if said else messages
 
 
 def export_episodes(episodes: Iterable[Episode], path: Path) -> int:
@@ -96,6 +111,7 @@ def _flat(episode: Episode) -> dict[str, Any]:
         action if isinstance(action, str) else json.dumps(action) for action in episode.actions
     ]
     row["messages"] = json.dumps(episode.messages, ensure_ascii=False)
+    row["arm"] = _arm(episode)
     row["fault"] = (episode.fault.code or episode.fault.kind) if episode.fault else None
     return row | {"reward": episode.total, "turns": episode.turns}
 

@@ -59,6 +59,8 @@ class Play:
         fault: kind, code and message of what voided it; a void play has no return.
         dialogue: its conversation.
         checked: its samples are known to be sound.
+        id: of the environment, once it was opened.
+        policy: name of who plays.
     """
 
     group: Group
@@ -75,6 +77,8 @@ class Play:
     fault: dict[str, Any] | None = None
     dialogue: Dialogue | None = None
     checked: bool = False
+    id: str | None = None
+    policy: str | None = None
 
     @property
     def over(self) -> bool:
@@ -106,6 +110,8 @@ class Play:
             max_turns: the limit that it was played under.
         """
         episode = Episode(
+            id=self.id,
+            policy=self.policy,
             sha256=self.group.sha256,
             seed=self.seed,
             max_turns=max_turns,

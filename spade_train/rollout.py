@@ -20,7 +20,7 @@ from typing import Any, Protocol, TypeVar
 
 from spade_runtime.errors import EnvFault, HostError, InvalidEnvironment, SpadeError
 from spade_runtime.messages import split_results, with_hint
-from spade_runtime.spec import Kind
+from spade_runtime.spec import EnvSpec, Kind
 from spade_train.errors import PolicyUnavailable
 from spade_train.ledger import Ledger
 from spade_train.plays import Group, Play
@@ -36,6 +36,8 @@ GROWTH = 1.6
 
 class Session(Protocol):
     """The part of `spade_runtime.sandbox.EnvSession` that a rollout uses."""
+
+    spec: EnvSpec
 
     def reset(
         self,
@@ -155,7 +157,9 @@ class Rollout:
             TokenInvariantError: a sample that would train is not sound.
         """
         running = [
-            _Running(place, group, [Play(group, seed) for seed in group.seeds])
+            _Running(
+                place, group, [Play(group, seed, policy=self.policy.name) for seed in group.seeds]
+            )
             for place, group in enumerate(groups)
         ]
         # Which arm's child starts first must tell an environment nothing.
@@ -205,6 +209,8 @@ class Rollout:
         group = running.group
         try:
             running.session = self.sandbox.open(group.source, instances=len(group.seeds))
+            for play in running.plays:
+                play.id = running.session.spec.id
             results = running.session.reset(group.seeds, max_turns=self.settings.max_turns)
         except (EnvFault, HostError, InvalidEnvironment) as error:
             running.void(error)

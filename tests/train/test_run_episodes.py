@@ -5,11 +5,14 @@ import json
 import pytest
 
 from spade_envs import suite
+from spade_envs.agents import TextAgent
 from spade_envs.commands.replay import command
 from spade_envs.episodes import Episode, read_episodes
+from spade_envs.export import chat_row
 from spade_envs.manifest import source_hash
 from spade_envs.pool import Pool
 from spade_envs.replay import replay
+from spade_envs.rolling import roll
 from spade_train.ledger import Ledger
 from spade_train.plays import Group, Play
 from spade_train.policies.base import Sampling
@@ -49,6 +52,7 @@ def test_lines_of_a_run_replay_bit_for_bit(tmp_path, sandbox, name, hint):
         assert replay(session, episodes) == [None, None, None]
     assert [one.seed for one in episodes] == [3, 4, 5]
     assert sum(one.turns for one in episodes) > 0
+    assert {(one.id, one.policy) for one in episodes} == {(suite.specs()[name].id, "scripted")}
     assert {(one.hint, one.max_turns, one.arm) for one in episodes} == {
         (hint, TURNS, "hinted" if hint else "unhinted")
     }
@@ -56,6 +60,27 @@ def test_lines_of_a_run_replay_bit_for_bit(tmp_path, sandbox, name, hint):
         told = str(one.messages[0]["content"])
         assert told.endswith(f"{one.observations[0]}\n\nHint: {hint}") == bool(hint)
         assert one.episode_return == ended.value("terminal")
+
+
+@pytest.mark.parametrize("name", ["TrufflePatchEnv", "MapRoomEnv"])
+def test_conversations_are_exported_alike_whoever_recorded_them(tmp_path, sandbox, name):
+    file = write(tmp_path / "step-000000.jsonl", play(sandbox, name, "Look around."))
+    trained = list(read_episodes(file))
+    with sandbox.open(suite.paths()[name], instances=3) as session:
+        agent = TextAgent("sniff B2")
+        rolled = list(roll(session, agent, [3, 4, 5], hint="Look around.", max_turns=2))
+    assert any(one.truncated for one in rolled)
+    rows = [chat_row(one) for one in [*trained, *rolled]]
+    assert {(row["id"], row["hint"], row["arm"]) for row in rows} == {
+        (suite.specs()[name].id, "Look around.", "hinted")
+    }
+    assert {row["policy"] for row in rows} == {"scripted", "text:sniff B2"}
+    for row, one in zip(rows, [*trained, *rolled], strict=True):
+        assert row["messages"][-1]["role"] == "assistant"
+        assert [m["role"] for m in row["messages"]].count("assistant") == one.turns
+    silent = rolled[0].model_copy(update={"hint": None, "messages": rolled[0].messages[:1]})
+    assert chat_row(silent)["messages"] == silent.messages
+    assert chat_row(silent)["arm"] == "unhinted"
 
 
 def test_a_changed_line_is_found(tmp_path, sandbox):
