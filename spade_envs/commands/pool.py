@@ -17,7 +17,7 @@ from spade_runtime.cli import Command, add_isolation
 from spade_runtime.errors import UsageError
 from spade_runtime.validation.text import visible
 
-BAD = ("rejected", "tampered", "unreadable")
+BAD = ("rejected", "tampered", "missing", "unreadable")
 
 
 def _configure(parser: argparse.ArgumentParser) -> None:
@@ -139,13 +139,15 @@ def _import(arguments: argparse.Namespace) -> int:
         for one in importer.folder(arguments.folder):
             counts[one.status] += 1
             if one.status in BAD:
-                print(f"{one.status}: {one.path}: {visible(one.message, 300)}")
+                print(f"{one.status}: {_shown(one.path)}: {visible(one.message, 300)}")
+            elif one.message:
+                print(f"{one.status} as {one.name}: {_shown(one.path)}: {visible(one.message)}")
             elif sys.stderr.isatty():
                 print(f"\r{sum(counts.values())} files", end="", file=sys.stderr, flush=True)
     if sys.stderr.isatty():
         print(file=sys.stderr)
     said = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
-    print(f"{arguments.pool}: {said}")
+    print(f"{_shown(arguments.pool)}: {said}")
     return 1 if any(counts[status] for status in BAD) else 0
 
 
@@ -153,7 +155,7 @@ def _export(arguments: argparse.Namespace) -> int:
     pool = Pool(arguments.pool)
     with telling_of(arguments.to):
         count = export_pool(pool, pool.entries(_query(arguments)), arguments.to, arguments.form)
-    print(f"{counted(count, 'environment')} in {arguments.to}")
+    print(f"{counted(count, 'environment')} in {_shown(arguments.to)}")
     return 0
 
 
@@ -161,18 +163,23 @@ def _verify(arguments: argparse.Namespace) -> int:
     pool = Pool(arguments.pool)
     problems = pool.repair() if arguments.repair else pool.verify()
     for problem in problems:
-        print(f"{problem.kind}: {problem.path}: {visible(problem.message, 400)}")
+        print(f"{problem.kind}: {_shown(problem.path)}: {visible(problem.message, 400)}")
     if problems:
         mends = {"interrupted", "index"} & {problem.kind for problem in problems}
         if mends and not arguments.repair:
-            print(f"mend these with: spade pool verify --repair {arguments.pool}")
+            print(f"mend these with: spade pool verify --repair {_shown(arguments.pool)}")
         return 1
-    print(f"{arguments.pool}: {counted(len(pool), 'environment')}, nothing wrong")
+    print(f"{_shown(arguments.pool)}: {counted(len(pool), 'environment')}, nothing wrong")
     return 0
 
 
+def _shown(path: Path) -> str:
+    """A path on one line: a file of a stranger may be called anything."""
+    return visible(str(path), 4096)
+
+
 def _lock(arguments: argparse.Namespace) -> int:
-    print(Pool(arguments.pool).lock())
+    print(_shown(Pool(arguments.pool).lock()))
     return 0
 
 
