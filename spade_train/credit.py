@@ -95,7 +95,10 @@ def designer_rows(
 def _paid(
     state: RunState, config: RunConfig, ripe: Sequence[Design]
 ) -> tuple[list[tuple[Design, float]], dict[str, Any]]:
-    """Return the designs that get a reward; one that can't be judged is paid as an invalid one."""
+    """Return the designs that get a reward; one that can't be judged is paid as an invalid one.
+
+    Where it was the host's failures that left nothing to judge by, it is neither paid nor counted.
+    """
     outcomes = [design.outcome(config.seed_pairing) for design in ripe if design.valid]
     scores = state.objective.score(outcomes)
     by_design = iter(scores)
@@ -103,6 +106,8 @@ def _paid(
     judged = []
     for design in ripe:
         score = next(by_design) if design.valid else None
+        if score is None and design.excused:
+            continue
         reward = invalid if score is None else score
         if reward is not None:
             judged.append((design, reward))

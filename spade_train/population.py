@@ -75,6 +75,14 @@ class Design:
         """Share of the window's unhinted plays that solved it."""
         return win_rate(self.solved)
 
+    @property
+    def excused(self) -> bool:
+        """Whether a reward that is missing is missing for the host's failures alone.
+
+        No fault of its own voided a play, and it was played with the hint that a regret needs.
+        """
+        return self.valid and not self.faults and (bool(self.hinted) or self.win_rate is None)
+
     def outcome(self, pairing: Pairing) -> Outcome:
         """Return what the window says; one that faulted in play can't be judged."""
         if self.faults:
@@ -83,9 +91,12 @@ class Design:
         return Outcome(self.skill, self.regret(pairing).value, self.win_rate, returns)
 
     def record(self, pairing: Pairing) -> MemoryRecord | None:
-        """Return what the memory keeps of it, None where no play counts."""
+        """Return what the memory keeps of it, None where no play counts.
+
+        One that faulted in play is not kept: what is shown to a designer is to be sound.
+        """
         rate = self.win_rate
-        if not self.valid or rate is None:
+        if not self.valid or self.faults or rate is None:
             return None
         regret = self.regret(pairing)
         return MemoryRecord(

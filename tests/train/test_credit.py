@@ -110,6 +110,29 @@ def test_a_faulting_environment_and_one_without_regret_are_paid_like_invalid_one
     assert news["guards/designer_equal"] == 1
 
 
+@pytest.mark.parametrize("voided", ["all", "hinted"])
+def test_a_design_whose_plays_the_host_voided_is_neither_paid_nor_blamed(voided):
+    starved, fine, poor = design(0), design(1), design(2, wins=2)
+    starved.hinted = [SeedReturn(pair.seed, None) for pair in starved.hinted]
+    if voided == "all":
+        starved.solved = [None] * 16
+        starved.returns = [None] * 16
+    rows, news = designer_rows(state(starved, fine, poor), config(invalid_reward=0.0), due=2)
+    assert news["designer/samples"] == 2
+    assert news["designer/unjudged"] == 1
+    assert [row.sample_id for row in rows] == ["design-000000-001", "design-000000-002"]
+    starved.faults = 1  # its own fault besides: then it is blamed
+    _, news = designer_rows(state(starved, fine, poor), config(invalid_reward=0.0), due=2)
+    assert news["designer/samples"] == 3
+
+
+def test_a_design_that_faulted_in_play_is_never_shown_to_the_designer():
+    for sound in (design(0), design(0, wins=16)):  # an exemplar, and a counterexample
+        assert sound.record("paired") is not None
+        sound.faults = 1
+        assert sound.record("paired") is None
+
+
 def test_below_the_acceptance_floor_the_designer_rests():
     pool = [design(0), design(1, wins=2)]
     rows, news = designer_rows(state(*pool, acceptance=0.4), config(), due=2)
