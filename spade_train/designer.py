@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_FENCE = re.compile(r"^[ \t]{0,3}(`{3,}|~{3,})[ \t]*([^\n`]*)$", re.MULTILINE)
+# A fence begins a line, or follows the end of thinking.
+_MARK = re.compile(
+    r"(?P<tag></?think>)|"
+    r"(?:^|(?<=</think>))[ \t]{0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^\n`]*)$",
+    re.MULTILINE,
+)
 _CLASS = re.compile(r"^class\s+\w+Env\b", re.MULTILINE)
 
 
@@ -48,13 +53,13 @@ def extract_source(text: str, *, bare: bool = False) -> Extraction:
     >>> extract_source("I would rather not.").reason
     'no code block in the answer'
     """
+    blocks, opened = _blocks(text.replace("\r\n", "\n"))
+    if blocks:
+        return Extraction(blocks[-1])
     visible = without_thinking(text).replace("\r\n", "\n")
     if not visible.strip():
         empty = not text.strip()
         return Extraction(None, "the answer is empty" if empty else "the answer is only thinking")
-    blocks, opened = _blocks(visible)
-    if blocks:
-        return Extraction(blocks[-1])
     if opened:
         return Extraction(None, "the code block is not closed: the answer was cut")
     if bare and _CLASS.search(visible):
@@ -63,13 +68,26 @@ def extract_source(text: str, *, bare: bool = False) -> Extraction:
 
 
 def _blocks(text: str) -> tuple[list[str], bool]:
-    """Return the complete fenced blocks that hold something, and whether one is left open."""
+    """Return the complete fenced blocks outside thinking, and whether one is left open.
+
+    Blocks that hold nothing don't count. Inside a block the marks of thinking are code, unless a
+    new block begins after them: then the open one was a thought that never ended.
+    """
     blocks: list[str] = []
     fence, start = "", 0
-    for match in _FENCE.finditer(text):
-        marks, info = match.group(1), match.group(2).strip()
-        if not fence:
-            fence, start = marks, match.end() + 1
+    thinking = ended = False
+    for match in _MARK.finditer(text):
+        tag, marks, info = match["tag"], match["fence"], (match["info"] or "").strip()
+        if tag and fence:
+            ended |= tag == "</think>"
+        elif tag:
+            thinking = tag == "<think>"
+            if not thinking:
+                blocks.clear()
+        elif thinking:
+            continue
+        elif not fence or (ended and info):
+            fence, start, ended = marks, match.end() + 1, False
         elif marks[0] == fence[0] and len(marks) >= len(fence) and not info:
             block = text[start : match.start()]
             if block.strip():

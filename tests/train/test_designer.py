@@ -30,6 +30,36 @@ def test_the_last_complete_block_counts(text):
     assert extract_source(text) == (CODE, "")
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "    text = '</think>'",
+        "    text = '<think>'",
+        "    text = '<think> a </think> b'",
+        '    text = """\n</think>\n"""',
+    ],
+)
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("", ""),
+        ("<think>a class, in ```python</think>", ""),
+        ("a class</think>", ""),
+        ("```\nthe plan\n```\n", ""),
+        ("", "\nA play:\n"),
+    ],
+)
+def test_marks_of_thinking_inside_a_block_are_code(line, before, after):
+    code = f"class HopEnv:\n{line}\n"
+    assert extract_source(f"{before}{fenced(code)}{after}") == (code, "")
+
+
+def test_a_block_that_a_thought_leaves_open_ends_with_it():
+    assert extract_source(f"First:\n```python\nclass OldEnv:\n</think>{fenced()}").source == CODE
+    assert extract_source(f"<think>\n```\nclass OldEnv:\n</think>\n{fenced()}").source == CODE
+    assert extract_source(f"{fenced()}</think>I'd rather not.").source is None
+
+
 def test_a_longer_fence_holds_a_shorter_one():
     code = 'class HopEnv:\n    text = """\n```\nmap\n```\n"""\n'
     assert extract_source(f"````python\n{code}````").source == code
