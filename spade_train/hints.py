@@ -10,6 +10,8 @@ from spade_train.designer import without_thinking
 
 MAX_SENTENCES = 3
 MAX_WORDS = 99
+# A text without spaces is one word.
+MAX_CHARS = 1200
 LEAK = "SPD705"
 
 _LABEL = re.compile(r"^[*_#\s]{0,4}(?:the\s+)?hint[*_]{0,2}\s*[:\-][*_\s]*", re.IGNORECASE)
@@ -51,6 +53,8 @@ def sentences(text: str) -> list[str]:
 def clean_hint(text: str) -> Hint:
     """Strip what surrounds a hint, and hold it to 1 to 3 sentences of fewer than 100 words.
 
+    A text without spaces is held to `MAX_CHARS` characters.
+
     >>> clean_hint('Hint: "Sum the row first."')
     Hint(text='Sum the row first.', reason='')
     >>> clean_hint("").reason
@@ -66,6 +70,8 @@ def clean_hint(text: str) -> Hint:
     words = len(plain.split())
     if words > MAX_WORDS:
         return Hint(None, f"the hint has {words} words; write fewer than {MAX_WORDS + 1}")
+    if len(plain) > MAX_CHARS:
+        return Hint(None, f"the hint has {len(plain)} characters; write {MAX_CHARS} at most")
     count = len(sentences(plain))
     if count > MAX_SENTENCES:
         return Hint(None, f"the hint has {count} sentences; write {MAX_SENTENCES} at most")

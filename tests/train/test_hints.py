@@ -39,11 +39,18 @@ def test_what_surrounds_a_hint_goes(text, hint):
         ("...", "the hint is empty"),
         ("<think>endless", "the hint is only thinking"),
         ("word " * 5000, "the hint has 5000 words; write fewer than 100"),
+        ("x" * 100_000, "the hint has 100000 characters; write 1200 at most"),
         ("One. Two. Three. Four.", "the hint has 4 sentences; write 3 at most"),
     ],
 )
 def test_what_is_no_hint_is_refused_with_the_reason(text, reason):
     assert clean_hint(text) == (None, reason)
+
+
+def test_a_hint_of_the_most_and_longest_words_is_one():
+    longest = " ".join(["complexities"] * 91)
+    assert len(longest) == 1182
+    assert clean_hint(longest).text == longest
 
 
 def test_sentences():
