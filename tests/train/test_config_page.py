@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from spade_runtime.cli import main
 from spade_train.config import RunConfig
 from spade_train.config_page import COMMAND, SECTIONS, page
-from spade_train.presets import PRESETS
+from spade_train.presets import PRESETS, resolve
 from spade_train.schema_files import texts
 
 PAGE = Path(__file__).parents[2] / "docs" / "training-keys.md"
@@ -39,3 +40,21 @@ def test_help_names_every_preset(command: str, capsys: pytest.CaptureFixture[str
         main([command, "--help"])
     line = capsys.readouterr().out.partition("Presets: ")[2].partition(".")[0]
     assert line.replace("(default)", "").replace(",", " ").split() == list(PRESETS)
+
+
+def test_the_guide_says_what_a_step_of_a_preset_asks() -> None:
+    guide = (PAGE.parent / "training.md").read_text(encoding="utf-8")
+    head, *rows = guide.partition("| | `tiny`")[2].partition("\n\n")[0].splitlines()
+    names = ["tiny", *(name for name in PRESETS if f"`{name}`" in head)]
+    asked = []
+    for name in names:
+        c = resolve(name)
+        slots = c.environments
+        numbers = [slots, slots * c.designer_tries, slots, slots * c.group_plays]
+        numbers += [slots * c.hinted_plays, c.regenerate_every, c.max_turns]
+        asked.append(numbers)
+    told: list[list[int]] = [[] for _ in names]
+    for row in rows[1:]:
+        for numbers, cell in zip(told, row.strip("| ").split(" | ")[1:], strict=True):
+            numbers += [int(n) for n in re.findall(r"\d+", cell)] or [1]
+    assert told == asked
