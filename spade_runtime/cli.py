@@ -10,6 +10,7 @@ import argparse
 import os
 import signal
 import sys
+import textwrap
 import threading
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -45,7 +46,7 @@ SECTIONS: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
             ("play", "play in the terminal, or watch a policy play"),
             ("run", "roll a model and print its results"),
             ("replay", "run recorded episodes again and find the first difference"),
-            ("pool", "content-addressed pools: import, ls, export, verify"),
+            ("pool", "content-addressed pools: import, ls, export, verify, lock"),
         ),
     ),
     (
@@ -145,11 +146,46 @@ def _parser(command: Command) -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog=f"spade {command.name}",
         description=command.description or command.summary,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=_Folding,
     )
     command.configure(parser)
-    parser.add_argument("--debug", action="store_true", help="show the traceback of an error")
+    _complete(parser)
     return parser
+
+
+class _Folding(argparse.RawDescriptionHelpFormatter):
+    """Leaves a description as it was written, and folds the paragraphs that are too wide."""
+
+    def _fill_text(self, text: str, width: int, indent: str) -> str:
+        return "\n\n".join(_folded(part, width) for part in text.strip("\n").split("\n\n"))
+
+
+def _folded(paragraph: str, width: int) -> str:
+    lines = paragraph.splitlines()
+    examples = any(line.startswith(" ") for line in lines)
+    if examples or all(len(line) <= width for line in lines):
+        return paragraph
+    return textwrap.fill(" ".join(lines), width)
+
+
+def _complete(parser: argparse.ArgumentParser) -> None:
+    """Give a parser, and those of its actions, what every one of them has."""
+    # Unset where it is not given: an action's parser would write over what came before it.
+    parser.add_argument(
+        "--debug",
+        action="store_true",
+        default=argparse.SUPPRESS,
+        help="show the traceback of an error",
+    )
+    for action in parser._actions:
+        if not isinstance(action, argparse._SubParsersAction):
+            continue
+        told = {choice.dest: choice.help for choice in action._choices_actions}
+        for name, own in action.choices.items():
+            own.formatter_class = _Folding
+            if own.description is None and (text := told.get(name)):
+                own.description = f"{text[0].upper()}{text[1:]}."
+            _complete(own)
 
 
 def _dispatch(arguments: Sequence[str]) -> int:

@@ -20,10 +20,26 @@ from spade_runtime.validation.text import visible
 BAD = ("rejected", "tampered", "missing", "unreadable")
 
 
+_IMPORT = """\
+Validate the sources of a folder and add those that are accepted to a pool. What is in the pool
+already stays as it is, so an import that was stopped is gone on with by running it again. A hint
+beside a source, <stem>.hint.txt, comes along; what SHA256SUMS or checksums.json says has to hold.
+
+Exit code: 0 when nothing was refused, 1 when something was, 2 for a usage error, 3 when the sandbox
+can't isolate here."""
+_LS = """\
+List what is in a pool, from its index alone. A win rate and a regret are there where plays were
+told to the pool, as a training run does."""
+
+
 def _configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
-    bring = actions.add_parser("import", help="bring a folder of sources, or a pool, into a pool")
-    bring.add_argument("folder", type=Path)
+    bring = actions.add_parser(
+        "import",
+        help="bring a folder of sources, or a pool, into a pool",
+        description=_IMPORT,
+    )
+    bring.add_argument("folder", type=Path, help="a folder of *.py files, or another pool")
     bring.add_argument("pool", type=Path, help="made if it is not there")
     bring.add_argument(
         "--profile",
@@ -37,7 +53,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         help="do not validate; the static gates still run at each opening",
     )
     add_isolation(bring)
-    ls = actions.add_parser("ls", help="list a pool")
+    ls = actions.add_parser("ls", help="list a pool", description=_LS)
     take = actions.add_parser("export", help="write a pool for other programs")
     for query in (ls, take):
         query.add_argument("pool", type=Path)
@@ -185,7 +201,7 @@ def _lock(arguments: argparse.Namespace) -> int:
 
 command = Command(
     name="pool",
-    summary="content-addressed pools: import, ls, export, verify",
+    summary="content-addressed pools: import, ls, export, verify, lock",
     configure=_configure,
     run=_run,
 )

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from spade_runtime.cli import _installed, _load, _overview, _parser
 
 FULL = Path("/dev/full")
 
@@ -62,3 +65,42 @@ def test_a_reader_that_leaves_is_no_error(unbuffered):
     finally:
         os.close(writing)
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["pool", "ls", "nowhere", "--debug"], ["pool", "--debug", "ls", "nowhere"]],
+)
+def test_every_command_shows_a_traceback_where_it_is_asked_for(words, tmp_path):
+    before = f"import os; os.chdir({str(tmp_path)!r})"
+    done = run(words, before=before)
+    assert done.returncode == 2
+    assert "Traceback" in done.stderr and "there is nothing at nowhere" in done.stderr
+    quiet = run([word for word in words if word != "--debug"], before=before)
+    assert "Traceback" not in quiet.stderr
+
+
+def actions_of(parser):
+    """A parser and those of its actions, by the words that lead to each."""
+    yield parser
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for own in action.choices.values():
+                yield from actions_of(own)
+
+
+@pytest.mark.parametrize("name", sorted(_installed()))
+def test_every_help_says_what_it_is_of_in_lines_that_fit(name, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "100")
+    for parser in actions_of(_parser(_load(name, _installed()))):
+        text = parser.format_help()
+        assert parser.description, parser.prog
+        assert "--debug" in text
+        assert max(map(len, text.splitlines())) <= 100, parser.prog
+
+
+def test_the_overview_names_every_action_of_a_pool():
+    text = _overview(_installed())
+    (line,) = [row for row in text.splitlines() if row.startswith("  pool")]
+    for action in actions_of(_parser(_load("pool", _installed()))):
+        assert action.prog.split()[-1] in line
