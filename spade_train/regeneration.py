@@ -16,6 +16,7 @@ from spade_runtime.spec import ValidationReport
 from spade_train.config import RunConfig
 from spade_train.corpus import Corpus
 from spade_train.designer import extract_source
+from spade_train.errors import PolicyRefused, PolicyUnavailable
 from spade_train.hints import clean_hint, leaks
 from spade_train.ledger import Ledger
 from spade_train.memory import Memory
@@ -84,6 +85,10 @@ class Designer:
 
         Returns:
             The regeneration, and how many documents are drawn now.
+
+        Raises:
+            PolicyUnavailable: a designer behind a URL gave up; the tries until then come with it.
+            PolicyRefused: it refused every prompt.
         """
         skills = slot_skills(
             rotation(
@@ -92,7 +97,37 @@ class Designer:
             config.environments,
         )
         tries: list[Try] = []
-        accepted: dict[int, Try] = {}
+        try:
+            documents = self._try(config, step, skills, memory, documents, tries)
+            accepted = {attempt.slot: attempt for attempt in tries if attempt.accepted}
+            for _ in range(config.hint_tries - 1):
+                hintless = [attempt for attempt in accepted.values() if attempt.hint is None]
+                self._write_hints(config, step, hintless)
+                self._judge([attempt for attempt in hintless if attempt.hint is not None])
+        except (PolicyUnavailable, PolicyRefused) as error:
+            error.tries = tries
+            raise
+        mark_duplicates(list(accepted.values()), memory)
+        pool = [self._design(accepted[s], version, True) for s in sorted(accepted)]
+        return Regeneration(pool, self._invalid(config, tries, version), tries), documents
+
+    # -- designs -------------------------------------------------------------------------------
+
+    def _try(
+        self,
+        config: RunConfig,
+        step: int,
+        skills: Sequence[str],
+        memory: Memory,
+        documents: int,
+        tries: list[Try],
+    ) -> int:
+        """Fill the slots, try by try; a try is put down as soon as it is written.
+
+        Returns:
+            How many documents are drawn now.
+        """
+        accepted: set[int] = set()
         for number in range(config.designer_tries):
             slots = [slot for slot in range(config.environments) if slot not in accepted]
             if not slots:
@@ -101,24 +136,19 @@ class Designer:
             for slot in slots:
                 contexts.append(self._context(config, skills[slot], memory, documents))
                 documents += self.corpus is not None
-            fresh = self._write(config, step, number, slots, contexts)
+            fresh = self._write(config, step, number, slots, contexts, tries)
             with_code = [attempt for attempt in fresh if attempt.source is not None]
             # The first hint is written before the verdict, so that one validation serves both.
             self._write_hints(config, step, with_code)
             self._judge(with_code)
             for attempt in fresh:
                 self.on_try(attempt)
-            tries += fresh
-            accepted.update({attempt.slot: attempt for attempt in fresh if attempt.accepted})
-        for _ in range(config.hint_tries - 1):
-            hintless = [attempt for attempt in accepted.values() if attempt.hint is None]
-            self._write_hints(config, step, hintless)
-            self._judge([attempt for attempt in hintless if attempt.hint is not None])
-        mark_duplicates(list(accepted.values()), memory)
-        pool = [self._design(accepted[s], version, True) for s in sorted(accepted)]
-        return Regeneration(pool, self._invalid(config, tries, version), tries), documents
-
-    # -- designs -------------------------------------------------------------------------------
+            accepted.update(attempt.slot for attempt in fresh if attempt.accepted)
+            last = number + 1 == config.designer_tries
+            if all(attempt.refused for attempt in tries) and (last or len(tries) > 1):
+                # Not what one prompt asks for: a wrong key, model or address.
+                raise PolicyRefused(tries[0].reason)
+        return documents
 
     def _context(
         self, config: RunConfig, skill: str, memory: Memory, documents: int
@@ -152,35 +182,43 @@ class Designer:
         number: int,
         slots: Sequence[int],
         contexts: Sequence[tuple[list[Message], DesignerContext, str | None]],
+        tries: list[Try],
     ) -> list[Try]:
+        """Let each slot be written, and add what came to `tries`, also where the policy gave up."""
         sampling = Sampling(
             config.temperature, config.top_p, config.top_k, config.designer_max_tokens
         )
         seeds = [derive("designer", config.seed, step, slot, number) for slot in slots]
         prompts = [self.policy.encode_chat(messages) for messages, _, _ in contexts]
-        replies = self._generate("designer", prompts, sampling, seeds)
-        tries = []
-        for slot, prompt, reply, (_, context, document) in zip(
-            slots, prompts, replies, contexts, strict=True
-        ):
+
+        def add(place: int, reply: Generation, refusal: str = "") -> Try:
+            _, context, document = contexts[place]
             text = self.policy.reply_text(reply)
             found = extract_source(text, bare=config.prompt_style == "compact")
-            tries.append(
-                Try(
-                    step=step,
-                    slot=slot,
-                    number=number,
-                    skill=context.skill,
-                    document_id=document,
-                    exemplars=tuple(record.sha256 for record in context.exemplars),
-                    text=text,
-                    sample=self._sample(prompt, reply),
-                    tokens=len(reply.token_ids),
-                    source=found.source,
-                    reason=found.reason,
-                )
+            attempt = Try(
+                step=step,
+                slot=slots[place],
+                number=number,
+                skill=context.skill,
+                document_id=document,
+                exemplars=tuple(record.sha256 for record in context.exemplars),
+                text=text,
+                sample=None if refusal else self._sample(prompts[place], reply),
+                tokens=len(reply.token_ids),
+                source=found.source,
+                reason=refusal or found.reason,
+                refused=bool(refusal),
             )
-        return tries
+            tries.append(attempt)
+            return attempt
+
+        try:
+            replies, refused = self._generate("designer", prompts, sampling, seeds)
+        except PolicyUnavailable as error:
+            for place in sorted(error.finished):
+                add(place, error.finished[place])
+            raise
+        return [add(place, reply, refused.get(place, "")) for place, reply in enumerate(replies)]
 
     def _judge(self, tries: Sequence[Try]) -> None:
         """Let the validator judge code and hint together; it alone accepts.
@@ -236,8 +274,12 @@ class Designer:
             derive("hint", config.seed, step, a.slot, a.number, len(a.hints_refused))
             for a, _ in asked
         ]
-        replies = self._generate("hint", [prompt for _, prompt in asked], sampling, seeds)
-        for (attempt, prompt), reply in zip(asked, replies, strict=True):
+        prompts = [prompt for _, prompt in asked]
+        replies, refused = self._generate("hint", prompts, sampling, seeds)
+        for place, ((attempt, prompt), reply) in enumerate(zip(asked, replies, strict=True)):
+            if place in refused:
+                attempt.hints_refused.append(("", refused[place]))
+                continue
             text = self.policy.reply_text(reply)
             cleaned = clean_hint(text)
             attempt.hint = cleaned.text
@@ -250,16 +292,23 @@ class Designer:
 
     def _generate(
         self, role: str, prompts: list[list[int]], sampling: Sampling, seeds: list[int]
-    ) -> list[Generation]:
+    ) -> tuple[list[Generation], dict[int, str]]:
+        """Return a reply a prompt, an empty one where it was refused, and why it was."""
+        refused: dict[int, str] = {}
         with self.ledger.timed(role):
-            replies = self.policy.generate(prompts, sampling, seeds)
+            try:
+                replies = self.policy.generate(prompts, sampling, seeds)
+            except PolicyRefused as error:
+                refused = error.refused
+                nothing = Generation([], [], "stop")
+                replies = [error.finished.get(place, nothing) for place in range(len(prompts))]
         self.ledger.generated(
             role,
             tokens_in=sum(map(len, prompts)),
             tokens_out=sum(len(reply.token_ids) for reply in replies),
             generations=len(prompts),
         )
-        return replies
+        return replies, refused
 
     def _sample(self, prompt: list[int], reply: Generation) -> Conversation | None:
         if not self.policy.trainable:
@@ -291,12 +340,13 @@ class Designer:
     def _invalid(self, config: RunConfig, tries: Sequence[Try], version: int) -> list[Design]:
         """Return the first invalid try of each slot, where invalid designs are paid.
 
-        One that the judge left unjudged is not the designer's fault: it is neither used nor paid.
+        One that the judge left unjudged, or whose prompt was refused, is not the designer's fault:
+        it is neither used nor paid.
         """
         if config.invalid_reward == "none":
             return []
         first: dict[int, Try] = {}
         for attempt in tries:
-            if not attempt.accepted and not attempt.unjudged:
+            if not attempt.accepted and not attempt.unjudged and not attempt.refused:
                 first.setdefault(attempt.slot, attempt)
         return [self._design(first[slot], version, False) for slot in sorted(first)]

@@ -44,6 +44,7 @@ class Try:
     hints_refused: list[tuple[str, str]] = field(default_factory=list)
     hint_sample: Conversation | None = None
     duplicate_of: str | None = None
+    refused: bool = False  # whoever designs would not answer the prompt
 
     @property
     def kind(self) -> Kind:

@@ -13,7 +13,7 @@ from typing import Any
 
 from spade_runtime.chat_client import ChatClient, Completion, Patience, key_from
 from spade_runtime.errors import ServerError, ServerUnavailable
-from spade_train.errors import PolicyError, PolicyUnavailable
+from spade_train.errors import PolicyRefused, PolicyUnavailable
 from spade_train.policies.base import Generation, Policy, Sampling
 from spade_train.policies.text import TextPolicy, parse
 
@@ -60,21 +60,37 @@ class OpenAIPolicy(TextPolicy):
 
         Raises:
             PolicyUnavailable: a request failed for good; what was answered comes with it.
-            PolicyError: the server refused a request (a wrong model, key or field).
+            PolicyRefused: the server refused some requests, or all (a wrong model, key or field);
+                what was answered comes with it.
         """
         pairs = zip(prompts, seeds, strict=True)
         bodies = [self._body(prompt, sampling, seed) for prompt, seed in pairs]
-        asked = self._client().complete_all(bodies, self.endpoint.concurrency)
-        answered = [(i, row) for i, row in enumerate(asked) if isinstance(row, Completion)]
-        finished = {i: self._read(row) for i, row in answered}
-        failures = [row for row in asked if isinstance(row, ServerError)]
-        for failure in failures:
-            if isinstance(failure, ServerUnavailable):
-                said = f"{failure}; then go on with `spade resume`"
-                raise PolicyUnavailable(said, finished) from failure
-        for failure in failures:
-            raise PolicyError(str(failure)) from failure
-        return [finished[i] for i in range(len(asked))]
+        finished: dict[int, Generation] = {}
+        refused: dict[int, ServerError] = {}
+        while left := [i for i in range(len(bodies)) if i not in finished and i not in refused]:
+            # It stops at the first failure, which may be one prompt's alone: ask for the rest.
+            asked = self._client().complete_all(
+                [bodies[i] for i in left], self.endpoint.concurrency
+            )
+            pairs_asked = list(zip(left, asked, strict=True))
+            finished |= {
+                i: self._read(row) for i, row in pairs_asked if isinstance(row, Completion)
+            }
+            failed = {i: row for i, row in pairs_asked if isinstance(row, ServerError)}
+            for failure in failed.values():
+                if isinstance(failure, ServerUnavailable):
+                    said = f"{failure}; then go on with `spade resume`"
+                    raise PolicyUnavailable(said, finished) from failure
+            refused |= failed
+            if len(refused) > 1 and not finished:  # not a prompt's fault: it will refuse the rest
+                break
+        if refused:
+            first = next(iter(refused.values()))
+            reasons = {
+                i: str(refused.get(i, first)) for i in range(len(bodies)) if i not in finished
+            }
+            raise PolicyRefused(str(first), reasons, finished) from first
+        return [finished[i] for i in range(len(bodies))]
 
     def _client(self) -> ChatClient:
         where = self.endpoint

@@ -3,8 +3,10 @@
 import pytest
 
 from spade_train.corpus import Corpus
+from spade_train.errors import PolicyRefused, PolicyUnavailable
 from spade_train.ledger import Ledger
 from spade_train.memory import Memory, MemoryRecord
+from spade_train.policies.openai import Endpoint, OpenAIPolicy
 from spade_train.policies.scripted import ScriptedPolicy
 from spade_train.presets import resolve
 from spade_train.regeneration import Designer
@@ -216,6 +218,65 @@ def test_limits_in_tokens_are_not_held_against_bytes(designer, words, tmp_path, 
     assert text.strip() in seen[0]
     assert len(seen[0].encode()) > 5000
     assert len(seen[1].encode()) > 800  # the hint was asked for
+
+
+@pytest.fixture
+def remote(judge, chat_server, chat_body):
+    """A designer behind a URL on this machine: answer(prompt) gives a status and a text."""
+
+    def make(answer, retries=0):
+        def reply(body):
+            status, text = answer(body["messages"][-1]["content"])
+            return status, chat_body(text) if status == 200 else text
+
+        chat_server.answer = reply
+        endpoint = Endpoint(chat_server.url, "m", concurrency=1, retries=retries, pause=0.01)
+        return Designer(OpenAIPolicy(endpoint), judge, None, Ledger())
+
+    return make
+
+
+def test_a_refused_prompt_is_a_failed_try_with_its_reason(remote, words, sources):
+    prompts = []
+
+    def answer(prompt):
+        if prompt.lstrip().lower().startswith("hint"):
+            return 400, "no hints"
+        prompts.append(prompt)
+        return (400, "policy of the house") if len(prompts) == 1 else (200, fenced(sources[0]))
+
+    conf = config(words, invalid_reward=0.0)
+    made, _ = remote(answer).regenerate(conf, 0, Memory(), 0, 0)
+    first, second, again = made.tries
+    assert "HTTP 400: policy of the house" in first.to_json()["reason"]
+    assert (first.slot, first.source, first.sample) == (0, None, None)
+    assert [a.accepted for a in (second, again)] == [True, True]
+    assert [d.slot for d in made.pool] == [0, 1]
+    assert made.invalid == []  # a prompt that nobody answered is not a bad design
+    assert all("no hints" in reason for a in (second, again) for _, reason in a.hints_refused)
+    assert len(second.hints_refused) == conf.hint_tries
+
+
+@pytest.mark.parametrize("environments", [1, 2])
+def test_a_designer_that_refuses_every_prompt_ends_the_run(remote, words, environments):
+    designer = remote(lambda prompt: (401, "wrong key"))
+    with pytest.raises(PolicyRefused, match="HTTP 401: wrong key") as caught:
+        designer.regenerate(config(words, environments=environments), 0, Memory(), 0, 0)
+    assert len(caught.value.tries) == 2
+
+
+def test_a_designer_that_gives_up_leaves_what_it_has_written(remote, words, sources):
+    asked = []
+
+    def answer(prompt):
+        asked.append(prompt)
+        return (200, fenced(sources[0])) if len(asked) < 4 else (500, "broken")
+
+    conf = config(words, environments=5, hinted_plays=0, objective="anchor")
+    with pytest.raises(PolicyUnavailable, match="HTTP 500") as caught:
+        remote(answer).regenerate(conf, 0, Memory(), 0, 0)
+    assert [a.slot for a in caught.value.tries] == [0, 1, 2]
+    assert all(a.source for a in caught.value.tries)
 
 
 LEAKY = '''class DoorEnv(TextEnv):

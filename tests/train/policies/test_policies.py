@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from spade_train.errors import PolicyError, PolicyUnavailable
+from spade_train.errors import PolicyError, PolicyRefused, PolicyUnavailable
 from spade_train.policies import scripted
 from spade_train.policies.base import Generation, Policy, Sampling
 from spade_train.policies.openai import Endpoint, OpenAIPolicy
@@ -131,6 +131,35 @@ def test_a_refusal_is_not_tried_again_and_does_not_show_the_key(server, monkeypa
         policy.generate([policy.encode_chat([{"role": "user", "content": "q"}])], Sampling(), [0])
     assert "sk-secret" not in str(caught.value)
     assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_refused_prompt_does_not_keep_the_others_from_their_answers(
+    server, chat_body, concurrency
+):
+    def answer(body):
+        said = body["messages"][-1]["content"]
+        return (400, "not that") if said in "15" else (200, chat_body(said))
+
+    server.answer = answer
+    policy = ask(server, concurrency=concurrency)
+    prompts = [policy.encode_chat([{"role": "user", "content": str(i)}]) for i in range(7)]
+    with pytest.raises(PolicyRefused, match="HTTP 400") as caught:
+        policy.generate(prompts, Sampling(), range(7))
+    texts = {i: policy.reply_text(g) for i, g in caught.value.finished.items()}
+    assert texts == {i: str(i) for i in (0, 2, 3, 4, 6)}
+    assert sorted(caught.value.refused) == [1, 5]
+    assert all("not that" in why for why in caught.value.refused.values())
+
+
+def test_a_server_that_refuses_all_is_not_asked_for_each(server):
+    server.answer = lambda body: (401, "wrong key")
+    policy = ask(server)
+    prompts = [policy.encode_chat([{"role": "user", "content": str(i)}]) for i in range(50)]
+    with pytest.raises(PolicyRefused, match="HTTP 401") as caught:
+        policy.generate(prompts, Sampling(), range(50))
+    assert len(caught.value.refused) == 50
+    assert len(server.asked) == 2
 
 
 @pytest.mark.parametrize("answer", [{}, [], {"choices": []}, {"choices": [{"message": None}]}])
