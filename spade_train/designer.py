@@ -8,7 +8,8 @@ from typing import NamedTuple
 # A fence begins a line, or follows the end of thinking.
 _MARK = re.compile(
     r"(?P<tag></?think>)|"
-    r"(?:^|(?<=</think>))[ \t]{0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^\n`]*)$",
+    r"(?:^|(?<=</think>))[ \t]{0,3}(?P<fence>`{3,}|~{3,})[ \t]*"
+    r"(?P<info>(?:(?!</?think>)[^\n`])*)(?:$|(?=</?think>))",
     re.MULTILINE,
 )
 _CLASS = re.compile(r"^class\s+\w+Env\b", re.MULTILINE)

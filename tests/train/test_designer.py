@@ -24,6 +24,7 @@ def fenced(code=CODE, info="python"):
         f"````python\n{CODE}````",
         f"{fenced()}\n```\n```",
         f"a</think>b<think>c</think>{fenced()}",
+        f"<think>\n```python\nclass OldEnv:\n```</think>\n{fenced()}",
     ],
 )
 def test_the_last_complete_block_counts(text):
