@@ -32,6 +32,10 @@ __all__ = ["ChatClient", "Completion", "Patience", "key_from"]
 _ANSWER_DEPTH = 100
 
 
+SECONDS_MAX = 1_000_000
+"""The longest time-out, which every system's clock can hold; it is more than eleven days."""
+
+
 @dataclass(frozen=True, slots=True)
 class Patience:
     """How long a client waits, and how often it asks.
@@ -47,6 +51,17 @@ class Patience:
     retries: int = 3
     pause: float = 1.0
     longest_pause: float = 60.0
+
+    def __post_init__(self) -> None:
+        """Refuse a time-out that no socket takes.
+
+        Raises:
+            UsageError: it is not above 0, or too long.
+        """
+        if not 0 < self.timeout <= SECONDS_MAX:
+            raise UsageError(
+                f"a time-out is above 0 and up to {SECONDS_MAX:,} seconds, not {self.timeout!r}"
+            )
 
 
 @dataclass(frozen=True, slots=True)

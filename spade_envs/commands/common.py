@@ -111,6 +111,32 @@ def seed_number(text: str) -> int:
     return number
 
 
+def encodable(text: str) -> str:
+    """A text from a command line, which may hold bytes of any kind, that a file can hold."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise argparse.ArgumentTypeError(
+            f"expected text in UTF-8, not '{visible(text, 60)}'"
+        ) from None
+    return text
+
+
+def seconds(text: str) -> float:
+    """A time to wait for a server from a command line."""
+    from spade_runtime.chat_client import SECONDS_MAX  # loads more than a listing needs
+
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number <= SECONDS_MAX:
+        raise argparse.ArgumentTypeError(
+            f"expected seconds above 0 and up to {SECONDS_MAX:,}, not '{visible(text, 60)}'"
+        )
+    return number
+
+
 def positive(text: str) -> int:
     """A count from a command line."""
     number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else 0

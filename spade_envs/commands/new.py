@@ -66,8 +66,11 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 
 def _run(arguments: argparse.Namespace) -> int:
     stem = class_stem(arguments.name)
-    if arguments.title and re.search(r'[\n\r\\{}]|"""', arguments.title):
-        raise UsageError("a title is one line without backslashes, braces and triple quotes")
+    title = arguments.title or ""
+    if not title.isprintable() or re.search(r'[\\{}]|"""', title):
+        raise UsageError(
+            "a title is one line of printable text without backslashes, braces and triple quotes"
+        )
     path = arguments.to / file_name(stem)
     if path.exists() and not arguments.force:
         raise UsageError(f"{path} is there already; take another name, or --force to replace it")

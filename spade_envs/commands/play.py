@@ -12,11 +12,12 @@ from rich.console import Console
 
 from spade_envs.agents import make_agent
 from spade_envs.catalogue import find, hint_of
-from spade_envs.commands.common import add_pool, chosen_pool, positive, seed_number
+from spade_envs.commands.common import add_pool, chosen_pool, encodable, positive, seed_number
 from spade_envs.commands.outputs import claimed
 from spade_envs.episodes import write_episodes
 from spade_envs.player import Player
 from spade_runtime.cli import Command, add_isolation
+from spade_runtime.errors import UsageError
 from spade_runtime.sandbox import SandboxPool
 
 
@@ -25,10 +26,13 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=seed_number, default=0, help="which task (default: 0)")
     parser.add_argument(
         "--policy",
+        type=encodable,
         metavar="NAME",
         help="who plays: solution, random, text:WORDS, a server's address, a local model",
     )
-    parser.add_argument("--hint", help="a hint; a person's default is the environment's own")
+    parser.add_argument(
+        "--hint", type=encodable, help="a hint; a person's default is the environment's own"
+    )
     parser.add_argument("--max-turns", type=positive, help="a limit below the environment's own")
     parser.add_argument("--record", type=Path, metavar="FILE", help="add the episode to a file")
     add_pool(parser)
@@ -38,10 +42,15 @@ def _configure(parser: argparse.ArgumentParser) -> None:
 def _run(arguments: argparse.Namespace) -> int:
     found = find(arguments.id, chosen_pool(arguments))
     agent = make_agent(arguments.policy) if arguments.policy else None
+    if agent is None and sys.stdin is None:
+        raise UsageError(
+            "nobody can type here: standard input is closed; let a policy play with --policy"
+        )
+    terminal = sys.stdin is not None and sys.stdin.isatty()
     # A person asks for the hint; a policy would read it from the start, so only where it is named.
     hint = arguments.hint or (hint_of(found) if agent is None else None)
     console = Console(highlight=False)
-    if sys.stdin.isatty():
+    if terminal:
         with suppress(ImportError):  # line editing and history, where Python was built with it
             importlib.import_module("readline")
     held = claimed(arguments.record) if arguments.record else nullcontext()
@@ -50,7 +59,7 @@ def _run(arguments: argparse.Namespace) -> int:
         SandboxPool(level=arguments.isolation) as pool,
         pool.open(found.path) as session,
     ):
-        player = Player(session, console, input if sys.stdin.isatty() else _unprompted)
+        player = Player(session, console, input if terminal else _unprompted)
         record = player.play(arguments.seed, agent, hint=hint, max_turns=arguments.max_turns)
         if arguments.record:
             write_episodes(arguments.record, [record.episode()], append=True)

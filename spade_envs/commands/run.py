@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 import re
 import sys
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from rich.progress import (
 from spade_envs import suite
 from spade_envs.agents import Agent, AgentSettings, make_agent
 from spade_envs.catalogue import Found, find, hint_of
-from spade_envs.commands.common import add_pool, chosen_pool, positive
+from spade_envs.commands.common import add_pool, chosen_pool, encodable, positive, seconds
 from spade_envs.commands.outputs import claimed
 from spade_envs.commands.run_results import Row, as_json, fault_lines, own_name, table
 from spade_envs.episodes import Episode, drop_cut_line, read_episodes, write_episodes
@@ -44,17 +45,20 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         required=True,
+        type=encodable,
         help="random, solution, text:WORDS, a server's address (http://localhost:8000/v1), "
         "a local model's directory, or tiny",
     )
-    parser.add_argument("--model-name", help="the server's name of the model")
+    parser.add_argument("--model-name", type=encodable, help="the server's name of the model")
     parser.add_argument(
         "--key-variable",
         default="OPENAI_API_KEY",
         metavar="NAME",
         help="environment variable that holds the server's key",
     )
-    parser.add_argument("--system", help="what a server's model is told before it plays")
+    parser.add_argument(
+        "--system", type=encodable, help="what a server's model is told before it plays"
+    )
     parser.add_argument("--episodes", type=positive, default=16, help="default: %(default)s")
     parser.add_argument(
         "--instances", type=positive, default=16, help="episodes side by side, default: %(default)s"
@@ -62,7 +66,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seed", type=int, default=0, help="decides the tasks, default: 0")
     parser.add_argument("--max-turns", type=positive, help="a limit below the environment's own")
     hints = parser.add_mutually_exclusive_group()
-    hints.add_argument("--hint", help="shown after the first observation")
+    hints.add_argument("--hint", type=encodable, help="shown after the first observation")
     hints.add_argument(
         "--with-hint", action="store_true", help="show the hint that comes with the environment"
     )
@@ -73,7 +77,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--timeout",
-        type=float,
+        type=seconds,
         default=120.0,
         help="seconds for one request to a server, default: %(default)s",
     )
@@ -140,8 +144,10 @@ def _found(arguments: argparse.Namespace) -> list[Found]:
 
 
 def _settings(arguments: argparse.Namespace) -> AgentSettings:
-    if arguments.temperature < 0 or not 0 < arguments.top_p <= 1:
-        raise UsageError("--temperature is at least 0, and --top-p above 0 and at most 1")
+    if not 0 <= arguments.temperature < math.inf or not 0 < arguments.top_p <= 1:
+        raise UsageError(
+            "--temperature is a number of at least 0, and --top-p above 0 and at most 1"
+        )
     return AgentSettings(
         temperature=arguments.temperature,
         top_p=arguments.top_p,

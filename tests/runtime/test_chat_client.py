@@ -219,6 +219,12 @@ def test_a_stalling_server_is_given_up(silent: socket.socket) -> None:
         ChatClient(url, patience=Patience(0.05, 1, 0.01)).complete(BODY)
 
 
+@pytest.mark.parametrize("seconds", [float("nan"), -1, 0, float("inf"), 1e12])
+def test_a_time_out_that_no_clock_holds_is_refused(seconds: float) -> None:
+    with pytest.raises(UsageError, match="a time-out is above 0 and up to 1,000,000 seconds, not "):
+        Patience(timeout=seconds)
+
+
 TRICKLES = {
     "body": (b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n", b" "),
     "chunks": (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\n \r\n"),
