@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from importlib import import_module
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from spade_envs.episodes import Episode
+from spade_envs.episodes import Episode, json_line
 from spade_runtime.errors import SpadeError, UsageError
 
 ROWS = 1000  # in one row group of a table
@@ -19,6 +18,9 @@ def chat_row(episode: Episode) -> dict[str, Any]:
     """One episode as a conversation in OpenAI's form, with what came of it.
 
     It ends with the agent's last message, whoever recorded it: nobody answers what came after.
+
+    What a training run reckoned it worth, by its return mode, stands apart from the rewards' sum:
+    a return lies in [-1, 1], and in some modes is the last reward alone.
     """
     return {
         "messages": _spoken(episode.messages),
@@ -29,7 +31,8 @@ def chat_row(episode: Episode) -> dict[str, Any]:
         "hint": episode.hint,
         "arm": _arm(episode),
         "solved": episode.solved,
-        "reward": episode.total,
+        "reward_sum": episode.total,
+        "episode_return": episode.episode_return,
         "turns": episode.turns,
     }
 
@@ -75,7 +78,7 @@ def _write_chat(episodes: Iterable[Episode], path: Path) -> int:
     count = 0
     with path.open("w", encoding="utf-8") as file:
         for episode in episodes:
-            file.write(json.dumps(chat_row(episode), ensure_ascii=False) + "\n")
+            file.write(json_line(chat_row(episode)) + "\n")
             count += 1
     return count
 
@@ -93,27 +96,50 @@ def _write_parquet(episodes: Iterable[Episode], path: Path) -> int:
         + [("step", arrow.int64()), ("arm", text), ("observations", arrow.list_(text))]
         + [("actions", arrow.list_(text)), ("rewards", arrow.list_(number)), ("messages", text)]
         + [("terminated", arrow.bool_()), ("truncated", arrow.bool_()), ("solved", arrow.bool_())]
-        + [("reward", number), ("turns", arrow.int64()), ("fault", text)]
+        + [
+            ("reward_sum", number),
+            ("episode_return", number),
+            ("turns", arrow.int64()),
+            ("fault", text),
+        ]
         + [("token_ids", arrow.list_(arrow.list_(arrow.int64())))]
     )
     count = 0
     with parquet.ParquetWriter(path, schema) as writer:
         for rows in _chunks(map(_flat, episodes), ROWS):
-            writer.write_table(arrow.Table.from_pylist(rows, schema=schema))
+            try:
+                table = arrow.Table.from_pylist(rows, schema=schema)
+            except (ValueError, OverflowError) as error:
+                raise UsageError(
+                    f"a value in the episodes {count + 1} to {count + len(rows)} fits no column "
+                    f"of a table ({error}); export them as .jsonl"
+                ) from error
+            writer.write_table(table)
             count += len(rows)
     return count
 
 
 def _flat(episode: Episode) -> dict[str, Any]:
-    """A row of the table; what has no fixed form is JSON text."""
+    """A row of the table; what has no fixed form is JSON text.
+
+    A column holds UTF-8: halves of surrogate pairs are written as escapes.
+    """
     row = episode.model_dump(exclude={"messages", "actions", "fault", "contract_version"})
     row["actions"] = [
-        action if isinstance(action, str) else json.dumps(action) for action in episode.actions
+        action if isinstance(action, str) else json_line(action) for action in episode.actions
     ]
-    row["messages"] = json.dumps(episode.messages, ensure_ascii=False)
+    row["messages"] = json_line(episode.messages)
     row["arm"] = _arm(episode)
     row["fault"] = (episode.fault.code or episode.fault.kind) if episode.fault else None
-    return row | {"reward": episode.total, "turns": episode.turns}
+    for name in ("id", "policy", "hint", "observations", "actions", "fault"):
+        row[name] = _encodable(row[name])
+    return row | {"reward_sum": episode.total, "turns": episode.turns}
+
+
+def _encodable(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    return [_encodable(one) for one in value] if isinstance(value, list) else value
 
 
 def _chunks(rows: Iterable[dict[str, Any]], size: int) -> Iterator[list[dict[str, Any]]]:

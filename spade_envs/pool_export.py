@@ -9,6 +9,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from spade_envs.bars import without_bars
 from spade_envs.pool import Pool
 from spade_envs.pool_index import Entry
 from spade_envs.pool_packages import write_openenv, write_verifiers
@@ -109,4 +110,5 @@ def _dataset(pool: Pool, entries: Sequence[Entry], folder: Path) -> None:
     types |= {"max_turns": "int64", "plays": "int64"}
     types |= dict.fromkeys(("win_rate", "regret", "regret_se"), "float64")
     features = datasets.Features({name: datasets.Value(kind) for name, kind in types.items()})
-    datasets.Dataset.from_list(rows, features=features).save_to_disk(str(folder))
+    with without_bars():
+        datasets.Dataset.from_list(rows, features=features).save_to_disk(str(folder))

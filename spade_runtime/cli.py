@@ -188,6 +188,25 @@ def _complete(parser: argparse.ArgumentParser) -> None:
             _complete(own)
 
 
+def _not_taken(left: Sequence[str], arguments: Sequence[str], *, keys: bool) -> str:
+    """Return the message about words that a command does not take.
+
+    Args:
+        left: those words.
+        arguments: all of the command line.
+        keys: whether the command takes `key=value` words, which look like options to some.
+    """
+    text = f"unrecognized arguments: {' '.join(left)}"
+    option = next((word for word in left if word.startswith("--")), None)
+    if not keys or option is None:
+        return text
+    name, equals, value = option.removeprefix("--").partition("=")
+    if not equals:
+        after = list(arguments[arguments.index(option) + 1 :][:1])
+        value = after[0] if after and not after[0].startswith("-") else "VALUE"
+    return f"{text}; settings have no dashes: write {name.replace('-', '_')}={value}"
+
+
 def _dispatch(arguments: Sequence[str]) -> int:
     installed = _installed()
     if not arguments or arguments[0] in ("-h", "--help", "help"):
@@ -198,7 +217,11 @@ def _dispatch(arguments: Sequence[str]) -> int:
         return 0
     try:
         command = _load(arguments[0], installed)
-        return command.run(_parser(command).parse_args(arguments[1:]))
+        parser = _parser(command)
+        parsed, left = parser.parse_known_args(arguments[1:])
+        if left:
+            parser.error(_not_taken(left, arguments, keys=hasattr(parsed, "overrides")))
+        return command.run(parsed)
     except ModuleNotFoundError as missing:
         # A module of our own that is not there is a bug, and shows itself as one.
         if missing.name is None or missing.name.partition(".")[0] in OWN:

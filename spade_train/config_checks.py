@@ -15,6 +15,10 @@ if TYPE_CHECKING:
     from spade_train.config import RunConfig
 
 
+# More names than this are no help in a line.
+LISTED = 24
+
+
 def unknown_key(key: str, known: Iterable[str], what: str = "configuration key") -> str:
     """Return the message about a key that does not exist, with the nearest one that does."""
     return f"unknown {what} {key!r}; {_nearest(key, known)}"
@@ -25,6 +29,8 @@ def _nearest(word: str, known: Iterable[str]) -> str:
     near = get_close_matches(word, choices, n=1, cutoff=0.6)
     if near:
         return f"did you mean {near[0]!r}?"
+    if len(choices) > LISTED:
+        return "none is named like it; `spade train --dry-run` prints them all"
     return "known are " + ", ".join(sorted(choices))
 
 

@@ -28,7 +28,7 @@ def design(config: RunConfig, out: Path | None = None) -> tuple[RunFolder, Regen
     from spade_train.assemble import assembled
 
     path = out or _free_folder()
-    RunFolder.refuse_taken(path)
+    RunFolder.refuse_taken(path, designs=True)
     refuse_unreadable(config, measures=False)
     config = config.model_copy(update={"run_dir": str(path)})
     with telling_of(path, said=out is not None):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 from typing import Any
@@ -22,6 +22,8 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from spade_train.told import percent, signed
+
 
 class _Rate(ProgressColumn):
     """Seconds a step."""
@@ -34,13 +36,20 @@ class _Rate(ProgressColumn):
 class StepProgress:
     """A bar of steps with rate and time left, and the phase that is under way.
 
-    Where stderr is no terminal it prints one plain line a step instead.
+    Where stderr is no terminal it prints one plain line a step instead, and one for each phase of
+    the first step: nobody knows yet how long a step takes.
+
+    Args:
+        steps: of the whole run.
+        done: how many it has behind it.
     """
 
     def __init__(self, steps: int, done: int = 0) -> None:
         self.console = Console(stderr=True)
         self._plain = not self.console.is_terminal
         self._steps = steps
+        self._current = done + 1
+        self._first = True
         self._bar = Progress(
             SpinnerColumn(),
             TextColumn("{task.description:<10}"),
@@ -67,17 +76,27 @@ class StepProgress:
     def phase(self, name: str) -> None:
         """Show which part of a step is under way."""
         self._bar.update(self._task, description=name)
+        if self._plain and self._first:
+            place = "after the last step" if self._current > self._steps else self._count()
+            print(f"{place}: {name}", file=sys.stderr, flush=True)
+
+    def _count(self) -> str:
+        return f"step {self._current}/{self._steps}"
 
     def step_done(self, line: dict[str, Any]) -> None:
         """Move on by a step, and show its main numbers."""
         news = headline(line)
         if line.get("flush"):
-            news = f"last windows: {news}"
+            place = "after the last step"
+            news = ", ".join(filter(None, ["the last designs were paid", news]))
         else:
+            place = self._count()
+            self._current = line["step"] + 2
+            news = news or "nothing was played"
             self._bar.update(self._task, completed=line["step"] + 1, news=news)
+        self._first = False
         if self._plain:
-            count = f"{min(line['step'] + 1, self._steps)}/{self._steps}"
-            print(f"step {count} in {line['seconds']:.1f} s: {news}", file=sys.stderr, flush=True)
+            print(f"{place}, {line['seconds']:.1f} s: {news}", file=sys.stderr, flush=True)
 
     def warn(self, text: str) -> None:
         """Say what went wrong where the run goes on."""
@@ -88,18 +107,18 @@ def headline(line: Mapping[str, Any]) -> str:
     """Return a step's main numbers in a few words.
 
     >>> headline({"agent/win_rate": 0.25, "designer/regret": 0.5})
-    'wins 0.25, regret +0.50'
+    'wins 25 %, regret +0.50'
     """
-    parts = [
-        ("wins", "agent/win_rate", ".2f"),
-        ("with hint", "agent/win_rate_hinted", ".2f"),
-        ("regret", "designer/regret", "+.2f"),
-        ("accepted", "designer/acceptance", ".0%"),
-        ("in band", "designer/band_share", ".0%"),
-        ("held out", "heldout/win_rate", ".2f"),
+    parts: list[tuple[str, str, Callable[[float], str]]] = [
+        ("wins", "agent/win_rate", percent),
+        ("with hint", "agent/win_rate_hinted", percent),
+        ("regret", "designer/regret", signed),
+        ("accepted", "designer/acceptance", percent),
+        ("in band", "designer/band_share", percent),
+        ("held out", "heldout/win_rate", percent),
     ]
-    shown = [f"{name} {line[key]:{form}}" for name, key, form in parts if line.get(key) is not None]
-    return ", ".join(shown) or "nothing to report"
+    shown = [f"{name} {form(line[key])}" for name, key, form in parts if line.get(key) is not None]
+    return ", ".join(shown)
 
 
 class Stop:

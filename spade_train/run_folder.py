@@ -68,29 +68,32 @@ class RunFolder:
         return folder
 
     @classmethod
-    def refuse_taken(cls, path: Path) -> None:
+    def refuse_taken(cls, path: Path, *, designs: bool = False) -> None:
         """Refuse a path where something is already; an empty folder will do.
+
+        Args:
+            path: where a folder is to be made.
+            designs: whether `spade design` makes it, which has nothing that could be gone on with.
 
         Raises:
             UsageError: something is there, or nobody can tell.
         """
+        other = "name another folder by " + ("--out FOLDER" if designs else "run_dir=FOLDER")
         try:
             taken = path.exists() and not (path.is_dir() and not any(path.iterdir()))
+            run = taken and any((path / "checkpoints").glob("step-*"))
         except OSError as error:
             raise UsageError(
                 f"the run folder {path} can't be looked into: {error.strerror or error}; permit "
-                f"it, or name another folder"
+                f"it, or {other}"
             ) from error
-        if taken and (path / "config.yaml").is_file():
+        if run and not designs:
             raise UsageError(
-                f"{path} exists already; go on with it by `spade resume {path}`, or name another "
-                f"folder (run_dir=FOLDER; of `spade design` --out FOLDER)"
+                f"{path} exists already; go on with it by `spade resume {path}`, or {other}"
             )
         if taken:
-            raise UsageError(
-                f"{path} exists already and is no run; name another folder (run_dir=FOLDER; of "
-                f"`spade design` --out FOLDER)"
-            )
+            what = "" if designs else " and is no run to go on with"
+            raise UsageError(f"{path} exists already{what}; {other}")
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:

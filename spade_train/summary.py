@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from spade_train.analysis import acceptance_funnel
 from spade_train.run_folder import RunFolder
+from spade_train.told import fixed, percent, share, signed
 
 # Long runs show this many steps, evenly spread, the first and the last among them.
 SHOWN_STEPS = 16
@@ -38,14 +40,13 @@ def print_summary(folder: RunFolder, console: Console | None = None) -> None:
 def funnel_table(designs: Iterable[Mapping[str, Any]]) -> Table:
     """Return where designs were lost."""
     funnel = acceptance_funnel(designs)
-    table = Table(title="acceptance funnel", title_justify="left")
+    table = Table(title="acceptance funnel", title_justify="left", box=SIMPLE_HEAD)
     table.add_column("designs")
     table.add_column("count", justify="right")
     table.add_column("share", justify="right")
 
     def row(name: str, count: int) -> None:
-        share = f"{count / funnel.tries:.0%}" if funnel.tries else "-"
-        table.add_row(name, str(count), share)
+        table.add_row(name, str(count), percent(count / funnel.tries) if funnel.tries else "-")
 
     row("written", funnel.tries)
     row("with code", funnel.with_code)
@@ -56,26 +57,51 @@ def funnel_table(designs: Iterable[Mapping[str, Any]]) -> Table:
 
 
 def steps_table(steps: Sequence[Mapping[str, Any]]) -> Table:
-    """Return win rates without and with hint, and the regret, by step."""
-    table = Table(title="by step", title_justify="left")
-    columns = [
-        ("step", "step", "d"),
-        ("wins", "agent/win_rate", ".2f"),
-        ("with hint", "agent/win_rate_hinted", ".2f"),
-        ("regret", "designer/regret", "+.2f"),
-        ("± se", "designer/regret_se", ".2f"),
-        ("accepted", "designer/acceptance", ".0%"),
-        ("in band", "designer/band_share", ".0%"),
-        ("held out", "heldout/win_rate", ".2f"),
-        ("± se", "heldout/win_rate_se", ".2f"),
-        ("seconds", "seconds", ".1f"),
+    """Return win rates without and with hint, and the regret, by step: at most 80 columns wide.
+
+    Steps count from 1. Held-out environments are measured before a step, and at the run's end.
+    """
+    table = Table(title="by step", title_justify="left", box=SIMPLE_HEAD, collapse_padding=True)
+    columns: list[tuple[str, Callable[[Mapping[str, Any]], str]]] = [
+        ("wins", lambda line: _told(line, "agent/win_rate", percent)),
+        ("hinted", lambda line: _told(line, "agent/win_rate_hinted", percent)),
+        ("regret", lambda line: _with_error(line, "designer/regret", signed, fixed)),
+        ("accepted", lambda line: _told(line, "designer/acceptance", percent)),
+        ("in band", lambda line: _told(line, "designer/band_share", percent)),
+        ("held out", lambda line: _with_error(line, "heldout/win_rate", _whole, percent)),
+        ("seconds", lambda line: _told(line, "seconds", lambda v: fixed(v, 1))),
     ]
-    for title, _, _ in columns:
-        table.add_column(title, justify="right")
-    for line in _spread(steps):
-        values = [(line.get(key), form) for _, key, form in columns]
-        table.add_row(*("-" if v is None else format(v, form) for v, form in values))
+    lines = _spread(steps)
+    told = [(title, [tell(line) for line in lines]) for title, tell in columns]
+    # What no step tells, such as the held-out environments of a run without any, takes no place.
+    told = [(title, cells) for title, cells in told if set(cells) != {"-"}]
+    for title in ("step", *(title for title, _ in told)):
+        table.add_column(title, justify="right", no_wrap=True)
+    for place, line in enumerate(lines):
+        number = "end" if line.get("flush") else str(line["step"] + 1)
+        table.add_row(number, *(cells[place] for _, cells in told))
     return table
+
+
+def _told(line: Mapping[str, Any], key: str, form: Callable[[float], str]) -> str:
+    value = line.get(key)
+    return "-" if value is None else form(value)
+
+
+def _with_error(
+    line: Mapping[str, Any],
+    key: str,
+    form: Callable[[float], str],
+    error_form: Callable[[float], str],
+) -> str:
+    """Return a figure with its standard error where that is known."""
+    if line.get(f"{key}_se") is None:
+        return _told(line, key, error_form if form is _whole else form)
+    return f"{_told(line, key, form)} ± {_told(line, f'{key}_se', error_form)}"
+
+
+def _whole(value: float) -> str:
+    return str(share(value))
 
 
 def _spread(steps: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

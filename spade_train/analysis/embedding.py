@@ -14,6 +14,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from spade_envs.bars import without_bars
 from spade_runtime.errors import UsageError
 
 Embedder = Literal["tfidf", "sbert", "none"]
@@ -61,7 +62,8 @@ def sbert(texts: Sequence[str], model: str | None = None) -> Floats:
     _need("sentence_transformers", "sentence-transformers")
     from sentence_transformers import SentenceTransformer
 
-    encoder = SentenceTransformer(model or str(_shipped_model()), device="cpu")
+    with without_bars():
+        encoder = SentenceTransformer(model or str(_shipped_model()), device="cpu")
     rows = encoder.encode(list(texts), batch_size=16, show_progress_bar=False)
     return np.asarray(rows, dtype=np.float64)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from spade_runtime.cli import Command
@@ -48,8 +47,14 @@ def _run(arguments: argparse.Namespace) -> int:
             highlight=False,
             markup=False,
         )
-    print(folder.pool if made.pool else "no environment was accepted", file=sys.stdout)
-    return 0 if made.pool else 1
+    if not made.pool:
+        print(f"no environment was accepted; {folder.designs} says why")
+        return 1
+    first = made.pool[0].sha256[:12]
+    print(f"play one:        spade play {first} --pool {folder.pool}")
+    print(f"list and export: spade pool ls {folder.pool}; spade pool export {folder.pool} FOLDER")
+    print(folder.pool)
+    return 0
 
 
 command = Command(

@@ -6,8 +6,12 @@ import argparse
 import sys
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from spade_runtime.cli import Command, add_isolation
+
+if TYPE_CHECKING:
+    from spade_train.tiny.measure import Measures
 
 STEPS, EASY, DRILLS, ENVIRONMENTS = 4000, 550, 1150, 2400
 
@@ -29,7 +33,9 @@ def _configure(parser: argparse.ArgumentParser) -> None:
     build.add_argument("--width", type=int, help="of the decoder, a multiple of 32")
     build.add_argument("--threads", type=int, default=2, help="of torch (2)")
     measure = tasks.add_parser("measure", help="acceptance of designs, and held-out win rates")
-    measure.add_argument("--model", type=Path, help="a folder that `build` wrote; else what ships")
+    measure.add_argument(
+        "--model", type=Path, help="a folder that `build` or a run wrote; else what ships"
+    )
     measure.add_argument("--designs", type=int, default=96, help="designs to ask for (96)")
     measure.add_argument("--json", action="store_true", help="print JSON")
     measure.add_argument("overrides", nargs="*", metavar="key=value", help="over the preset tiny")
@@ -60,16 +66,34 @@ def _measure(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(asdict(found), indent=2))
         return 0
-    refused = ", ".join(f"{code} {count}" for code, count in sorted(found.refusals.items()))
-    print(
-        f"designs accepted   {found.acceptance:.3f} of {found.designs} (refused: {refused or '-'})"
-    )
-    print(f"with a hint        {found.hints:.3f}")
-    for name, value in found.heldout.items():
-        print(f"held-out {name:<22} {value}")
-    print(f"held-out any option            {found.random:.3f}")
-    print(f"held-out reference solutions   {found.scripted:.3f}")
+    print(told(found))
     return 0
+
+
+def told(found: Measures) -> str:
+    """Return the measures as an aligned table."""
+    from spade_train.told import percent
+
+    held = found.heldout
+
+    def rate(key: str) -> str:
+        value, error = held.get(key), held.get(f"{key}_se")
+        if value is None:
+            return "-"
+        return percent(value) if error is None else f"{percent(value)} ± {percent(error)}"
+
+    refused = ", ".join(f"{code} {count}" for code, count in sorted(found.refusals.items()))
+    rows = [
+        ("designs accepted", f"{percent(found.acceptance)} of {found.designs}"),
+        ("refused by", refused or "-"),
+        ("accepted with a hint", percent(found.hints)),
+        (f"held-out wins ({held.get('environments')} environments)", rate("win_rate")),
+        ("  with the hint", rate("win_rate_hinted")),
+        ("  any option on show", percent(found.random)),
+        ("  reference solutions", percent(found.scripted)),
+    ]
+    width = max(len(name) for name, _ in rows)
+    return "\n".join(f"{name:<{width}}  {value}" for name, value in rows)
 
 
 def _build(arguments: argparse.Namespace) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from spade_envs.bars import without_bars
 from spade_train.chat import ChatTemplate
 from spade_train.errors import PolicyError
 from spade_train.policies.base import Generation, Message, Sampling
@@ -84,7 +85,7 @@ class HFPolicy:
         away = "" if local else unreachable()
         device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         try:
-            with cache_alone(when=bool(away)):
+            with cache_alone(when=bool(away)), without_bars():
                 tokenizer = AutoTokenizer.from_pretrained(str(path))
                 model = AutoModelForCausalLM.from_pretrained(str(path), dtype=getattr(torch, dtype))
         except (OSError, ValueError, KeyError) as error:

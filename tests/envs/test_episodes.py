@@ -176,7 +176,8 @@ def test_chat_export_holds_the_conversation(sandbox: SandboxPool, tmp_path: Path
     assert export_episodes(episodes, target) == 3
     rows = [json.loads(line) for line in target.read_text().splitlines()]
     assert [row["role"] for row in rows[0]["messages"]][:3] == ["user", "assistant", "user"]
-    assert rows[0]["reward"] == episodes[0].total
+    assert rows[0]["reward_sum"] == episodes[0].total
+    assert rows[0]["episode_return"] is None
     with pytest.raises(UsageError, match="is there already"):
         export_episodes(episodes, target)
     with pytest.raises(UsageError, match=r"\.jsonl or \.parquet"):
@@ -186,11 +187,14 @@ def test_chat_export_holds_the_conversation(sandbox: SandboxPool, tmp_path: Path
 def test_parquet_export_holds_every_turn(sandbox: SandboxPool, tmp_path: Path) -> None:
     parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
     episodes = play(sandbox, "MapRoomEnv", SolutionAgent(), 3)
+    episodes[0] = episodes[0].model_copy(update={"episode_return": 0.5})
     export_episodes(episodes, tmp_path / "episodes.parquet")
     rows = parquet.read_table(tmp_path / "episodes.parquet").to_pylist()
     assert [row["seed"] for row in rows] == [one.seed for one in episodes]
     assert rows[0]["observations"] == episodes[0].observations
     assert json.loads(rows[0]["actions"][0]) == episodes[0].actions[0]
+    assert [row["episode_return"] for row in rows] == [0.5, None, None]
+    assert [row["reward_sum"] for row in rows] == [one.total for one in episodes]
 
 
 def test_intervals_are_those_of_the_textbook() -> None:
