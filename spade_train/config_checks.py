@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 from spade_runtime.taxonomy import GAME_SKILLS, TOOL_SKILLS
+from spade_train.config_values import unusable
 from spade_train.skills import kind_of, mixed_span
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def _wanted(complaint: Mapping[str, Any]) -> str:
 
 def impossible(config: RunConfig) -> Iterator[str]:
     """Yield the reasons why a combination of values can't run."""
+    yield from unusable(config)
     yield from _schedule(config)
     yield from _plays(config)
     yield from _skills(config)
@@ -174,6 +176,16 @@ def _designer(config: RunConfig) -> Iterator[str]:
         yield (
             "designer_url names another model's server, which can't be trained here; "
             "use ablation=external_designer"
+        )
+    elif config.designer_url and config.ablation != "external_designer":
+        yield (
+            f"designer_url={config.designer_url} is asked with ablation=external_designer alone, "
+            f"not with ablation={config.ablation}; leave one of them out"
+        )
+    if config.designer_model and not config.designer_url:
+        yield (
+            f"designer_model={config.designer_model} alone names no designer; use "
+            "ablation=external_designer designer_url=http://HOST:PORT/v1"
         )
     if config.designer_url and not config.designer_model:
         yield f"designer_url={config.designer_url} needs designer_model=NAME, the model to ask for"
