@@ -18,6 +18,7 @@ from spade_runtime.errors import ConfigError
 from spade_runtime.spec import Kind
 from spade_train.config_checks import impossible, readable, unknown_key
 from spade_train.config_fields import RunFields
+from spade_train.config_values import truths
 from spade_train.skills import TRAINED_SKILLS, interleaved
 
 KINDS: Mapping[str, tuple[Kind, ...]] = {
@@ -40,6 +41,8 @@ class RunConfig(RunFields):
             for key in data:
                 if key not in cls.model_fields:
                     raise ConfigError(unknown_key(str(key), cls.model_fields))
+            for reason in truths(data, cls.model_fields):
+                raise ConfigError(reason)
         return data
 
     @model_validator(mode="after")

@@ -78,7 +78,9 @@ def resolve(
         values.update(_reference_plays(values, asked))
     if values.get("hinted_plays") is None:
         values["hinted_plays"] = _product(values, "seeds_per_group", "plays_per_seed")
-    return build(values)
+    config = build(values)
+    _refuse_undone(config, asked)
+    return config
 
 
 def parse_overrides(words: Iterable[str]) -> dict[str, Any]:
@@ -150,6 +152,26 @@ def _change(ablation: str, setting: str) -> dict[str, Any]:
         trained = TRAINED_SKILLS[setting]
         return {"skills": (interleaved(trained) if setting == "mixed" else trained)[:2]}
     return dict(ABLATIONS[ablation])
+
+
+def _refuse_undone(config: RunConfig, asked: Mapping[str, Any]) -> None:
+    """Refuse what would undo the ablation that was asked for beside it."""
+    for key, value in _change(config.ablation, config.setting).items():
+        got = getattr(config, key)
+        # Which two skills may be chosen.
+        kept = len(got) == len(value) if key == "skills" else got == value
+        if not kept:
+            raise ConfigError(
+                f"ablation={config.ablation} means {key}={_word(value)}, but {key}={_word(got)} "
+                f"was asked for; leave one of them out"
+            )
+
+
+def _word(value: Any) -> str:
+    """Return a value as it is written on the command line."""
+    if isinstance(value, tuple | list):
+        return f"[{','.join(map(str, value))}]"
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _reference_plays(values: Mapping[str, Any], asked: Mapping[str, Any]) -> dict[str, int]:

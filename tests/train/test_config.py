@@ -273,6 +273,31 @@ def test_hinted_plays_follow_the_group():
         (["designer_url=http://x/v1"], "can't be trained here"),
         (["train_hints=true", "ablation=frozen_designer"], "the frozen designer writes the hints"),
         (["corpus=[]"], "corpus is empty"),
+        (["ablation=no_corpus", "use_corpus=true"], "means use_corpus=false, but use_corpus=true"),
+        (["ablation=no_memory", "use_memory=true"], "means use_memory=false"),
+        (["ablation=frozen_designer", "train_designer=true"], "means train_designer=false"),
+        (["ablation=solve_rate", "objective=regret"], "means objective=anchor, but objective=reg"),
+        (["ablation=two_skills", "skills=[optimization]"], "but skills=.optimization. was asked"),
+        (
+            ["train_designer=false", "designer_url=http://x/v1", "designer_model=m"],
+            "with ablation=external_designer alone, not with ablation=none",
+        ),
+        (["designer_model=m"], "designer_model=m alone names no designer"),
+        (["judge_url=host", "judge_model=m"], "judge_url=host is no URL"),
+        (["learning_rate=.inf"], "learning_rate=inf is not possible: write a finite number"),
+        (["designer_learning_rate=1e999"], "write a finite number"),
+        (["weight_decay=.inf"], "weight_decay=inf"),
+        (["kl_coefficient=.inf"], "kl_coefficient=inf"),
+        (["temperature=.inf"], "temperature=inf"),
+        (["temperature=1e-300"], "temperature=1e-300 is too small to divide by; use 0.01"),
+        (["hint_temperature=1e-300"], "hint_temperature=1e-300 is too small"),
+        (["seed=true"], "seed=true is not possible: write a number"),
+        (["invalid_reward=yes"], "invalid_reward=true is not possible: write a number"),
+        (["designer_learning_rate=on"], "designer_learning_rate=true"),
+        (["environments=100000000"], "3,200,000,000 episodes a step; use 1,000,000 at most"),
+        (["workers=100000"], "too many processes"),
+        (["phases=[{from: 9, learning_rate: .inf}]"], "learning_rate=inf"),
+        (["phases=[{from: 9, learning_rate: true}]"], "learning_rate=true"),
         (["judge_url=http://x/v1"], "judge_url alone names no judge; give .* judge_model=NAME"),
         (["judge_model=big"], "judge_model alone names no judge"),
         (["lora_rank=8", "lora_targets=[]"], "use lora_targets=.all-linear."),
@@ -288,6 +313,25 @@ def test_what_can_not_be_is_refused_with_the_reason(words, message):
     preset = None if words[0].startswith("preset=") else "games-4b"
     with pytest.raises(ConfigError, match=message):
         resolve(preset, overrides=words)
+
+
+def test_a_file_that_undoes_the_ablation_of_the_command_line_is_refused(tmp_path):
+    path = tmp_path / "run.yaml"
+    path.write_text(resolve("games-4b").to_yaml(), encoding="utf-8")
+    with pytest.raises(ConfigError, match="means use_corpus=false"):
+        resolve(file=path, overrides=["ablation=no_corpus"])
+    path.write_text(resolve("games-4b", overrides=["ablation=no_corpus"]).to_yaml())
+    assert not resolve(file=path).use_corpus
+
+
+def test_the_two_skills_may_be_chosen_and_limits_be_switched_off():
+    import yaml
+
+    skills = ("causal_inference", "optimization")
+    words = ["ablation=two_skills", f"skills=[{','.join(skills)}]", "max_grad_norm=.inf"]
+    config = resolve("games-4b", overrides=words)
+    assert config.skills == skills
+    assert build(yaml.safe_load(config.to_yaml())) == config
 
 
 def test_phases_hold_from_their_step_on():
