@@ -14,11 +14,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from spade_envs.manifest import require_contract
+from spade_envs.manifest import parsed, require_contract
 from spade_runtime.errors import SpadeError, UsageError
+from spade_runtime.literals import too_deep
 from spade_runtime.messages import split_results, with_hint
 from spade_runtime.sandbox.session import ResetResult, StepResult
 from spade_runtime.spec import CONTRACT_VERSION, EnvSpec, Sha256
+
+DEEPEST = 400  # lists and objects inside of each other; all of them are walked by recursion
 
 
 class Fault(BaseModel):
@@ -209,9 +212,29 @@ def _fault(info: dict[str, Any]) -> Fault | None:
     return Fault(kind=said["kind"], code=said["code"], message=said.get("message", ""))
 
 
+def json_line(value: Any) -> str:
+    r"""A value as one line of JSON that UTF-8 can hold.
+
+    A server's reply may hold half of a surrogate pair: then whatever is not ASCII is escaped.
+
+    >>> print(json_line(["naïve"]), json_line(["\udcff"]))
+    ["naïve"] ["\udcff"]
+    """
+    text = json.dumps(value, ensure_ascii=False)
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(value)
+    return text
+
+
 def to_line(episode: Episode) -> str:
     """One episode as a line of JSON; values that are None are left out."""
-    return json.dumps(episode.model_dump(mode="json", exclude_none=True), ensure_ascii=False)
+    try:
+        values = episode.model_dump(mode="json", exclude_none=True)
+    except ValueError:  # half a surrogate pair in a key, or more than 255 lists in lists
+        values = episode.model_dump(exclude_none=True)
+    return json_line(values)
 
 
 def write_episodes(path: Path, episodes: Iterable[Episode], *, append: bool = False) -> int:
@@ -275,11 +298,13 @@ def read_episodes(path: Path) -> Iterator[Episode]:
 
 def _parse(line: str, where: str) -> Episode:
     try:
-        raw = json.loads(line)
+        raw = parsed(line)
     except ValueError as error:
         raise UsageError(f"{where}: not JSON, or a line that was cut off: {error}") from error
     if not isinstance(raw, dict):
         raise UsageError(f"{where}: a JSON {type(raw).__name__}, expected an object")
+    if too_deep(raw, DEEPEST):
+        raise UsageError(f"{where}: lists and objects are nested more than {DEEPEST} deep")
     require_contract(raw.get("contract_version", CONTRACT_VERSION), where)
     try:
         return Episode.model_validate(raw)

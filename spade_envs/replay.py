@@ -15,7 +15,8 @@ class Difference(NamedTuple):
 
     Attributes:
         turn: 0 for the reset, then the number of the action, from 1.
-        field: what differs: `observation`, `reward`, `terminated`, `truncated` or `fault`.
+        field: what differs: `observation`, `reward`, `terminated`, `truncated`, `solved` or
+            `fault`.
         recorded: the value in the recording.
         replayed: the value now.
     """
@@ -92,12 +93,16 @@ def _compare(episode: Episode, turn: int, result: StepResult) -> Difference | No
     last = turn == episode.turns
     # A training run cuts episodes also for reasons of its own, such as a full context.
     cut = last and episode.step is not None and episode.truncated and not result.truncated
+    # A line that others wrote may say nothing of it, and a turn with a fault solves nothing.
+    judged = last and episode.fault is None and "solved" in episode.model_fields_set
+    solved = bool(result.info.get("spade", {}).get("solved"))
     rows = [
         ("fault", _recorded_fault(episode, turn), _fault(result.info)),
         ("observation", episode.observations[turn], result.observation),
         ("reward", episode.rewards[turn - 1], float(result.reward)),
         ("terminated", episode.terminated and last, result.terminated),
         ("truncated", episode.truncated and last and not cut, result.truncated),
+        ("solved", episode.solved if judged else solved, solved),
     ]
     return _first(turn, rows)
 
