@@ -7,21 +7,23 @@ from difflib import get_close_matches
 from typing import Any
 
 import gymnasium
-import numpy as np
 from gymnasium.utils import EzPickle
 
 from spade_envs.references import hint_behind, resolve
 from spade_envs.shared import shared_pool
 from spade_envs.spaces import UnicodeText
 from spade_runtime.errors import UsageError
+from spade_runtime.literals import too_deep
 from spade_runtime.messages import with_hint
 from spade_runtime.sandbox.facilities import check_level
-from spade_runtime.sandbox.session import SEED_END, EnvSession
+from spade_runtime.sandbox.session import EnvSession
+from spade_runtime.seeds import SEED_END, checked_seed
 from spade_runtime.spec import EnvSpec, IsolationLevel
 
 # Sixteen results of 16,384 characters and an instruction fit; one size for all environments lets
 # any of them share a vector.
 TEXT_MAX = 1 << 19
+HINT_MAX = TEXT_MAX // 2  # what is left is more than a first observation may take
 OPTIONS = ("hint", "max_turns")
 
 
@@ -80,7 +82,7 @@ class SpadeEnv(gymnasium.Env[str, str], EzPickle):
         self.action_space = UnicodeText(TEXT_MAX)
         self.render_mode = render_mode
         self._reference = {"source": source, "path": path, "pool": pool, "sha256": sha256}
-        self._max_turns = max_turns
+        self._max_turns = checked_turns(max_turns)
         self._level = level
         self._session: EnvSession | None = None
         self._hint: str | None = None  # the environment's own, once it was asked for
@@ -124,12 +126,14 @@ class SpadeEnv(gymnasium.Env[str, str], EzPickle):
             EnvFault: the environment failed; it is its designer's fault.
             UsageError: a seed or option that can't be, or an option that nobody knows.
         """
-        seed, options = checked_seed(seed), checked_options(options)
+        # All that can be refused is so before anything changes.
+        seed = None if seed is None else checked_seed(seed)
+        options = checked_options(options)
+        hint = self._chosen_hint(options.get("hint"))
+        limit = checked_turns(options.get("max_turns", self._max_turns))
         super().reset(seed=seed)
         task = int(self.np_random.integers(SEED_END)) if seed is None else seed
         session = self.session
-        hint = self._chosen_hint(options.get("hint"))
-        limit = options.get("max_turns", self._max_turns)
         (result,) = session.reset([task], max_turns=limit)
         if session.faults[0] is not None:
             raise session.faults[0]
@@ -150,7 +154,9 @@ class SpadeEnv(gymnasium.Env[str, str], EzPickle):
         turn = result.info["spade"]["turn"]
         fault = result.info["spade"]["fault"]
         answer = f"[fault {fault['code']}] {fault['message']}" if fault else result.observation
-        self._shown = f"[{turn}] > {action}\n{answer}"
+        if self.render_mode == "ansi":
+            said = "(nested too deep to show)" if too_deep(action) else action
+            self._shown = f"[{turn}] > {said}\n{answer}"
         return result.observation, result.reward, result.terminated, result.truncated, result.info
 
     def render(self) -> str | None:
@@ -177,20 +183,6 @@ class SpadeEnv(gymnasium.Env[str, str], EzPickle):
         return checked_hint(wanted)
 
 
-def checked_seed(seed: Any) -> int | None:
-    """A reset seed as a plain integer, or None.
-
-    Raises:
-        UsageError: it is no integer, or out of range.
-    """
-    if seed is None:
-        return None
-    whole = isinstance(seed, int | np.integer) and not isinstance(seed, bool)
-    if not whole or not 0 <= seed < SEED_END:
-        raise UsageError(f"a seed is an integer from 0 to {SEED_END - 1}, not {seed!r:.80}")
-    return int(seed)
-
-
 def checked_options(options: Any) -> dict[str, Any]:
     """Options of a reset, each of them known.
 
@@ -209,16 +201,36 @@ def checked_options(options: Any) -> dict[str, Any]:
     return dict(options)
 
 
+def checked_turns(limit: Any) -> int | None:
+    """A limit in messages, or None.
+
+    Raises:
+        UsageError: it is no whole number, or less than 1.
+    """
+    if limit is not None and (type(limit) is not int or limit < 1):
+        raise UsageError(f"max_turns is a whole number of at least 1, not {limit!r:.60}")
+    return limit
+
+
 def checked_hint(hint: Any) -> str:
     """A hint that somebody gives as text.
 
     Raises:
-        UsageError: it is no text, or a blank one.
+        UsageError: it is no text, a blank one, or one that the observation can't hold.
     """
     if not isinstance(hint, str):
         raise UsageError(f"a hint is a text or True, not {hint!r:.80}")
     if not hint.strip():
         raise UsageError("the hint is blank; give None, or no hint at all, for an episode without")
+    if len(hint) > HINT_MAX:
+        raise UsageError(f"a hint has at most {HINT_MAX:,} characters, not {len(hint):,}")
+    try:
+        hint.encode()
+    except UnicodeEncodeError as problem:
+        raise UsageError(
+            f"the hint holds a lone surrogate at character {problem.start}; decode it with "
+            "errors='replace' first"
+        ) from None
     return hint
 
 

@@ -9,7 +9,7 @@ from gymnasium.utils.env_checker import check_env
 
 import spade_envs
 from spade_envs import suite
-from spade_envs.env import SpadeEnv, printable
+from spade_envs.env import HINT_MAX, SpadeEnv, printable
 from spade_envs.shared import close_shared_pools, shared_pool
 from spade_runtime.errors import EnvRaised, EpisodeOver, InvalidEnvironment, UsageError
 
@@ -131,6 +131,15 @@ def test_numpys_integers_are_seeds(echo):
         (lambda env: env.reset(seed=1.0), "a seed is an integer"),
         (lambda env: env.reset(seed=True), "a seed is an integer"),
         (lambda env: env.reset(options={"max_turns": 0}), "whole number of at least 1, not 0"),
+        (lambda env: env.reset(options={"max_turns": 2.5}), "at least 1, not 2.5"),
+        (lambda env: env.reset(options={"max_turns": True}), "at least 1, not True"),
+        (lambda env: env.reset(options={"max_turns": "x"}), "at least 1, not 'x'"),
+        (lambda env: SpadeEnv(ECHO, max_turns=2.5), "at least 1, not 2.5"),
+        (lambda env: SpadeEnv(ECHO, max_turns=True), "at least 1, not True"),
+        (lambda env: SpadeEnv(ECHO, max_turns="3"), "at least 1, not '3'"),
+        (lambda env: SpadeEnv(ECHO, max_turns=0), "at least 1, not 0"),
+        (lambda env: env.reset(options={"hint": "a\ud800"}), "a lone surrogate at character 1"),
+        (lambda env: env.reset(options={"hint": "a" * (HINT_MAX + 1)}), "at most 262,144 char"),
         (lambda env: env.step(3), "a message is text"),
         (lambda env: env.step("\ud800"), "lone surrogate"),
         (lambda env: SpadeEnv(ECHO, render_mode="human"), "render_mode is None or 'ansi'"),
@@ -152,6 +161,37 @@ def test_a_level_that_is_none_is_refused_where_it_is_named(level):
     ):
         with pytest.raises(UsageError, match="'strict', 'best_effort' or 'none', not "):
             make()
+
+
+def test_the_longest_hint_is_within_the_space(echo):
+    assert echo.reset(seed=1, options={"hint": "a" * HINT_MAX})[0] in echo.observation_space
+
+
+def test_what_is_refused_changes_nothing(echo):
+    echo.reset(seed=7)
+    following = [echo.reset()[0] for _ in range(2)]
+    echo.reset(seed=7)
+    assert echo.reset()[0] == following[0]
+    for options in ({"hint": 3}, {"max_turns": 0}, {"other": 1}):
+        with pytest.raises(UsageError):
+            echo.reset(seed=1, options=options)
+        with pytest.raises(UsageError):
+            echo.reset(options=options)
+    assert echo.step("still there")[0] == "you said: still there\x1b"
+    assert echo.reset()[0] == following[1]
+
+
+@pytest.mark.parametrize("mode", [None, "ansi"])
+def test_calls_nested_beyond_reason_are_an_error_to_the_agent(mode):
+    env = SpadeEnv("suite:MapRoomEnv", render_mode=mode)
+    env.reset(seed=1)
+    deep = []
+    for _ in range(5000):
+        deep = [deep]
+    observation, _, terminated, truncated, _ = env.step([{"name": "look", "arguments": deep}])
+    assert "nested too deep" in observation and not terminated and not truncated
+    assert mode is None or "> (nested too deep to show)" in env.render()
+    env.close()
 
 
 def test_the_runs_limit_and_the_episodes(echo):
