@@ -22,6 +22,7 @@ from spade_runtime.spec import (
 )
 from spade_runtime.validation import Validator
 from spade_runtime.validation.output import place
+from spade_runtime.words import an
 
 
 def admit(
@@ -76,7 +77,7 @@ def _as_path(source: str | Path) -> Path | None:
         return source
     if not isinstance(source, str):
         raise UsageError(
-            f"register takes a path, a source text or an EnvSpec, not a {type(source).__name__}"
+            f"register takes a path, a source text or an EnvSpec, not {an(type(source).__name__)}"
         )
     return Path(source) if "\n" not in source else None
 

@@ -141,8 +141,8 @@ def make_agent(name: str, settings: AgentSettings | None = None) -> Agent:
 
     Args:
         name: `random`, `solution`, `text:WORDS`, the address of an OpenAI-compatible server, the
-            directory of a local model, or a name of the group `spade.policies`, with what its
-            factory wants after a colon.
+            directory of a local model, `hf:NAME` for one of a model hub, or another name of the
+            group `spade.policies`, with what its factory wants after a colon.
         settings: how a model samples.
 
     Raises:
@@ -180,13 +180,21 @@ def _load(entry: EntryPoint, argument: str, settings: AgentSettings) -> Agent:
 
 
 def _unknown(name: str, brought: list[str]) -> str:
+    if name.startswith((".", "/", "~")) or "/" in name:
+        return _no_folder(name)
     known = [*SCRIPTED, *brought]
     near = get_close_matches(name, ["random", "solution", *brought], n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"known are {', '.join(known)}"
     return (
         f"there is no model {name!r}; {hint} (a server is given by its address, such as "
-        "http://localhost:8000/v1, a local model by its directory)"
+        "http://localhost:8000/v1, a local model by its directory, a model hub's by hf:NAME)"
     )
+
+
+def _no_folder(name: str) -> str:
+    what = "a file" if Path(name).is_file() else "not there"
+    hub = "" if name.startswith((".", "/", "~")) else f"; a model of a model hub is hf:{name}"
+    return f"there is no model {name!r}: a local model is a folder, and this is {what}{hub}"
 
 
 def _draw(schema: dict[str, Any], words: Sequence[str], rng: random.Random) -> Any:

@@ -30,6 +30,7 @@ from spade_runtime.sandbox.wire import (
     RawTool,
 )
 from spade_runtime.spec import EnvSpec, Limits
+from spade_runtime.words import an
 
 NO_OUTPUT = "(no output)"
 USER_TURNS = (3, 5)
@@ -93,7 +94,8 @@ def beginning(raw: Any, spec: EnvSpec, limits: Limits) -> Beginning:
         turns = [_observation(text, "user_turns", "SPD504", limits) for text in raw.turns]
         low, high = USER_TURNS if spec.dialect == "contract" else (1, 64)
         if not low <= len(turns) <= high:
-            _refuse("SPD504", f"user_turns() gave {len(turns)} turns; {low} to {high} are expected")
+            given = "1 turn" if len(turns) == 1 else f"{len(turns)} turns"
+            _refuse("SPD504", f"user_turns() gave {given}; {low} to {high} are expected")
     return Beginning(observation, info, turns)
 
 
@@ -288,12 +290,11 @@ def _no_value(raw: Any, raised_code: str, type_code: str) -> NoReturn:
 
 
 def _shown(raw: Bad) -> str:
-    article = "an" if raw.type_name[:1].lower() in tuple("aeiou") else "a"
-    return f"{article} {raw.type_name[:100]} {raw.repr[:BAD_REPR_MAX]}".rstrip()
+    return f"{an(raw.type_name[:100])} {raw.repr[:BAD_REPR_MAX]}".rstrip()
 
 
 def _wrong_type(value: Any, what: str, wanted: str, code: str) -> NoReturn:
-    shown = _shown(value) if isinstance(value, Bad) else f"a {type(value).__name__}"
+    shown = _shown(value) if isinstance(value, Bad) else an(type(value).__name__)
     _refuse(code, f"{what} is {shown}; {wanted} is expected")
 
 

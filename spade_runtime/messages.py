@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 from spade_runtime.authoring import boxed
 from spade_runtime.errors import UsageError
 from spade_runtime.literals import Unreadable, read_value, skip_space, too_deep
+from spade_runtime.words import an
 
 OPEN, CLOSE = "<tool_call>", "</tool_call>"
 # More items than this are not even read; far above the 16 calls of a message that can run.
@@ -196,7 +197,7 @@ def final_answer(message: Any) -> str | None:
 
 def _kind(value: Any) -> str:
     seen = "(nested too deep to show)" if too_deep(value) else f"{value!r:.60}"
-    return f"a {type(value).__name__}: {seen}"
+    return f"{an(type(value).__name__)}: {seen}"
 
 
 def _capped(items: list[Item], more: bool) -> list[Item]:

@@ -107,7 +107,9 @@ def seed_number(text: str) -> int:
     """A reset seed from a command line."""
     number = int(text) if text.isascii() and text.isdigit() else -1
     if not 0 <= number < 2**31:
-        raise argparse.ArgumentTypeError(f"a seed is a whole number below 2147483648, not {text!r}")
+        raise argparse.ArgumentTypeError(
+            f"a seed is a whole number from 0 to {2**31 - 1}, not {text!r}"
+        )
     return number
 
 

@@ -28,7 +28,8 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         "--policy",
         type=encodable,
         metavar="NAME",
-        help="who plays: solution, random, text:WORDS, a server's address, a local model",
+        help="who plays: solution, random, text:WORDS, a server's address, a local model's "
+        "directory, hf:NAME for one of a model hub, or tiny",
     )
     parser.add_argument(
         "--hint", type=encodable, help="a hint; a person's default is the environment's own"

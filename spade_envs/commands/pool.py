@@ -139,6 +139,8 @@ def _import(arguments: argparse.Namespace) -> int:
 
     if arguments.folder.resolve() == arguments.pool.resolve():
         raise UsageError("a pool can't be imported into itself; name another pool")
+    if arguments.folder.is_file():
+        raise UsageError(_one_file(arguments.folder, arguments.pool))
     if not arguments.folder.is_dir():
         raise UsageError(f"there is no folder {arguments.folder}")
     refuse_empty(arguments.folder)
@@ -165,6 +167,13 @@ def _import(arguments: argparse.Namespace) -> int:
     said = ", ".join(f"{number} {status}" for status, number in sorted(counts.items()))
     print(f"{_shown(arguments.pool)}: {said}")
     return 1 if any(counts[status] for status in BAD) else 0
+
+
+def _one_file(file: Path, pool: Path) -> str:
+    return (
+        f"{_shown(file)} is a file, and a folder is imported; give the file a folder of its own, "
+        f"or add it in Python: spade_envs.register({_shown(file)!r}, pool={_shown(pool)!r})"
+    )
 
 
 def _export(arguments: argparse.Namespace) -> int:

@@ -47,7 +47,7 @@ def _configure(parser: argparse.ArgumentParser) -> None:
         required=True,
         type=encodable,
         help="random, solution, text:WORDS, a server's address (http://localhost:8000/v1), "
-        "a local model's directory, or tiny",
+        "a local model's directory, hf:NAME for one of a model hub, or tiny",
     )
     parser.add_argument("--model-name", type=encodable, help="the server's name of the model")
     parser.add_argument(

@@ -9,6 +9,7 @@ from spade_runtime.validation import sameness
 from spade_runtime.validation.bench import Bench
 from spade_runtime.validation.games import Start, stop_at_fault
 from spade_runtime.validation.replies import raised_problem
+from spade_runtime.words import an
 
 SEEDS = 64
 """Seeds of the gates: a flaw on one seed in twenty is found with 96 %."""
@@ -100,4 +101,4 @@ def _solutions(child: RawChild, count: int) -> list[RawSolution | Raised]:
 
 
 def _described(bad: Bad) -> str:
-    return f"a {bad.type_name}" + (f" ({bad.reason})" if bad.reason else "")
+    return an(bad.type_name) + (f" ({bad.reason})" if bad.reason else "")

@@ -223,9 +223,11 @@ def test_run_goes_on_with_a_file(spade: Spade, tmp_path: Path) -> None:
     [
         (("run", "--model", "random"), "name an environment, or all of the suite"),
         (("run", "StampDrawer", "--model", "randm"), "did you mean 'random'"),
+        (("run", "StampDrawer", "--model", "./none"), "is a folder, and this is not there"),
+        (("run", "StampDrawer", "--model", "me/mine"), "a model of a model hub is hf:me/mine"),
         (("run", "StampDrawer", "--model", "random", "--top-p", 0), "--top-p above 0"),
         (("run", "StampDrawer", "--model", "random", "--episodes", 0), "whole number from 1"),
-        (("play", "StampDrawer", "--seed", -1), "a seed is a whole number"),
+        (("play", "StampDrawer", "--seed", -1), "a seed is a whole number from 0 to 2147483647,"),
         (("replay", "none.jsonl"), "can't read episodes from none.jsonl"),
         (("list", "--pool", "nowhere"), "there is nothing at nowhere"),
     ],
@@ -307,6 +309,10 @@ def test_pool_verify_names_what_is_wrong_and_repairs(spade: Spade, tmp_path: Pat
     [
         (("pool", "ls", "P"), "there is nothing at P"),
         (("pool", "import", "none", "P"), "there is no folder none"),
+        (
+            ("pool", "import", suite.paths()["MapRoomEnv"], "P"),
+            "map_room.py is a file, and a folder is imported; give the file a folder of its own",
+        ),
         (("pool", "ls", "P", "--band", "2..3"), "a range in [0, 1]"),
         (("pool",), "ACTION"),
     ],

@@ -181,9 +181,18 @@ def test_a_rejected_source_is_not_registered(tmp_path):
     assert not (tmp_path / "pool").exists()
 
 
+def test_a_rejection_says_its_place_once(tmp_path):
+    path = tmp_path / "bad.py"
+    path.write_text(text_of().replace("float(right)", "1 / 0"))
+    with pytest.raises(InvalidEnvironment, match="SPD401") as caught:
+        spade_envs.register(path)
+    (line,) = [row for row in str(caught.value).splitlines() if "SPD401:" in row]
+    assert line.count("(line ") == 1
+
+
 @pytest.mark.parametrize(
     ("source", "message"),
-    [("missing.py", "can't be read"), (7, "takes a path, a source text or an EnvSpec")],
+    [("missing.py", "can't be read"), (7, "takes a path, a source text or an EnvSpec, not an int")],
 )
 def test_what_can_not_be_registered(source, message):
     with pytest.raises(UsageError, match=message):

@@ -239,7 +239,7 @@ def test_structured_calls_hide_calls_in_the_text():
 @pytest.mark.parametrize(
     ("item", "wanted"),
     [
-        (7, "not a int"),
+        (7, "not an int"),
         ({"function": "find"}, "function is an object"),
         ({"arguments": {}}, "no key 'name'"),
         ({"name": 3}, "must be a string"),
