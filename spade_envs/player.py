@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
+from rich.padding import Padding
 from rich.panel import Panel
 from rich.text import Text
 
@@ -24,11 +25,12 @@ from spade_runtime.validation.text import visible
 HELP = """\
 Type a message and press Enter. A line that begins with a colon is for the player:
   :help    this text
-  :tools   the tools and their arguments (tool-use environments)
   :hint    the hint, where there is one
   :again   the last observation once more
-  :quit    leave
-In a tool-use environment type calls: lend(tag='K12', days=3), or: lend K12 days=3"""
+  :quit    leave"""
+TOOLS_HELP = """
+  :tools   the tools and their arguments
+Type calls: lend(tag='K12', days=3), or: lend K12 days=3"""
 
 
 class Player:
@@ -140,7 +142,8 @@ class Player:
         elif line == ":again":
             self.console.print(_safe(record.observations[-1]))
         else:
-            self._note(HELP if line == ":help" else f"There is no command {line}.\n{HELP}")
+            told = HELP + (TOOLS_HELP if self.session.tools else "")
+            self._note(told if line == ":help" else f"There is no command {line}.\n{told}")
 
     def _head(self, seed: int, limit: int, *, helps: bool) -> None:
         spec = self.session.spec
@@ -155,10 +158,13 @@ class Player:
         if not self.session.tools:
             self._note("This is a game: there are no tools, any text is a message.")
         for tool in self.session.tools:
-            line = Text("  ")
-            line.append(visible(signature(tool)), style="cyan")
-            line.append("  " + visible(tool.description), style="dim")
-            self.console.print(line)
+            self._indented(Text(visible(signature(tool)), style="cyan"), 2)
+            if tool.description:
+                self._indented(Text(visible(tool.description), style="dim"), 6)
+
+    def _indented(self, text: Text, columns: int) -> None:
+        """Print a text whose every line begins in the same column."""
+        self.console.print(Padding(text, (0, 0, 0, columns), expand=False))
 
     def _observe(self, text: str, turn: int, limit: int) -> None:
         title = "start" if turn == 0 else f"turn {turn} of {limit}"

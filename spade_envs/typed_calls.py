@@ -106,7 +106,9 @@ def _placed(
 ) -> dict[str, Any]:
     """Arguments by name; those without one take the names in order."""
     if len(given) > len(names):
-        raise UsageError(f"{tool} takes at most {len(names)} arguments: {', '.join(names) or '-'}")
+        many = f"at most {len(names)} arguments: {', '.join(names)}"
+        few = f"one argument: {names[0]}" if names else "no arguments"
+        raise UsageError(f"{tool} takes {many if len(names) > 1 else few}")
     return {
         names[place] if name is None else name: value for place, (name, value) in enumerate(given)
     }

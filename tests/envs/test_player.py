@@ -45,8 +45,10 @@ class LoudEnv(TextEnv):
 '''
 
 
-def play(sandbox: SandboxPool, source: Any, lines: list[str], **options: Any) -> str:
-    console = Console(file=io.StringIO(), width=100, highlight=False)
+def play(
+    sandbox: SandboxPool, source: Any, lines: list[str], *, width: int = 100, **options: Any
+) -> str:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
     typed = iter(lines)
 
     def ask(_: str) -> str:
@@ -116,6 +118,31 @@ def test_a_person_can_ask_and_leave(sandbox: SandboxPool) -> None:
     shown = play(sandbox, LOUD, lines, hint="Agree.")
     assert "Hint: Agree." in shown and "There is no command :nonsense" in shown
     assert "Type a message, or :help." in shown and "Left after 0 turns." in shown
+
+
+def test_help_tells_of_calls_only_where_there_are_tools(sandbox: SandboxPool) -> None:
+    assert "lend(" not in play(sandbox, LOUD, [":help", ":quit"])
+    desk = suite.paths()["MapRoomEnv"].read_text()
+    shown = play(sandbox, desk, [":help", ":nonsense", ":quit"])
+    assert shown.count("Type calls: lend(tag='K12', days=3)") == 2
+
+
+def test_descriptions_of_tools_keep_their_column(sandbox: SandboxPool) -> None:
+    desk = suite.paths()["MapRoomEnv"].read_text()
+    rows = play(sandbox, desk, [":quit"], width=50).splitlines()
+    start = next(place for place, row in enumerate(rows) if row.startswith("  line_km("))
+    assert rows[start + 1].startswith("      Distance between two towns")
+    assert rows[start + 2].startswith("      ") and rows[start + 2].strip()
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [((), "no arguments"), (("a",), "one argument: a"), (("a", "b"), "at most 2")],
+)
+def test_too_many_arguments_are_counted(names: tuple[str, ...], said: str) -> None:
+    tool = ToolSpec(name="t", parameters={"properties": {name: {} for name in names}})
+    with pytest.raises(UsageError, match=f"t takes {said}"):
+        typed_call("t 1 2 3", [tool])
 
 
 def test_the_end_of_input_leaves(sandbox: SandboxPool) -> None:
