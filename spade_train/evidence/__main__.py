@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import re
 import signal
 import sys
 from collections.abc import Iterator, Sequence
@@ -71,14 +72,19 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _evidence(arguments: argparse.Namespace) -> int:
+    arms = _names(arguments.arms)
+    if arguments.arms.strip() and not arms:
+        raise UsageError(f"--arms {arguments.arms!r} names no arm; leave it out for all of them")
     planned = plan(
         arguments.runs,
-        arms=_names(arguments.arms),
+        arms=arms,
         seeds=[_number(word, "a seed", 0) for word in _names(arguments.seeds)],
         steps=_number(arguments.steps, "steps", 1) if arguments.steps else None,
         words=arguments.words,
     )
     jobs = _number(arguments.jobs, "jobs", 1)
+    if arguments.pages_only and not arguments.runs.is_dir():
+        raise UsageError(f"there is no folder {arguments.runs}; leave out --pages-only to begin it")
     now = {one.name: stamp_of(one.config) for one in planned}
     with _alone(arguments.runs):
         states = {one.name: state_of(one, now[one.name]) for one in planned}
@@ -133,7 +139,8 @@ def _names(text: str) -> list[str]:
 
 
 def _number(word: str, what: str, least: int) -> int:
-    if not word.isdigit() or int(word) < least:
+    # Python reads other scripts' digits too, and refuses to read thousands of them.
+    if re.fullmatch(r"[0-9]{1,18}", word) is None or int(word) < least:
         raise UsageError(f"{what} must be a whole number of {least} or more, got {word!r}")
     return int(word)
 

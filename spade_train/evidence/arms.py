@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from spade_runtime.errors import UsageError
 from spade_train.config import RunConfig
 from spade_train.config_checks import unknown_key
-from spade_train.presets import resolve
+from spade_train.presets import ABLATIONS, parse_overrides, resolve
 
 PRESET = "tiny"
 # Measurements on the held-out set in a run, besides the first: curves at equal cost need points.
 MEASUREMENTS = 8
+# Keys that the evidence sets for each run, and the option that decides them.
+_OWN = {
+    "preset": f"it is always {PRESET}",
+    "seed": "use --seeds",
+    "heldout_every": f"each run is measured {MEASUREMENTS} times",
+    "run_dir": "use --runs",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,9 +120,10 @@ def plan(
         words: further `key=value` words for every run.
 
     Raises:
-        UsageError: an unknown arm, or a word that can't be.
+        UsageError: an unknown arm, or a word that can't be, or that an arm is made of.
     """
     chosen = _chosen(arms)
+    _refuse_taken(words, chosen, {} if steps is None else {"steps": "leave out --steps, or it"})
     if not seeds or len(set(seeds)) < len(seeds):
         raise UsageError(f"seeds must be different numbers, at least one, got {list(seeds)}")
     found = []
@@ -137,3 +146,23 @@ def _chosen(names: Iterable[str]) -> list[Arm]:
         if name not in known:
             raise UsageError(unknown_key(name, known, "arm"))
     return [arm for arm in ARMS if not asked or arm.name in asked]
+
+
+def _refuse_taken(words: Sequence[str], chosen: Sequence[Arm], more: Mapping[str, str]) -> None:
+    """Refuse words for every run that make one arm another, or that are overwritten anyway."""
+    own = {**_OWN, **more}
+    for key, value in parse_overrides(words).items():
+        if key in own:
+            raise UsageError(f"{key} can't be given as a word for every run: {own[key]}")
+        for arm in ARMS:
+            changes = _changes(arm)
+            if key in changes and (arm in chosen or changes[key] == value):
+                raise UsageError(
+                    f"{key}={value} can't be given for every run: it is what the arm {arm.name} "
+                    f"differs in; leave it out, and choose arms by --arms"
+                )
+
+
+def _changes(arm: Arm) -> dict[str, Any]:
+    words = parse_overrides(arm.words)
+    return {**words, **ABLATIONS.get(words.get("ablation", "none"), {})}

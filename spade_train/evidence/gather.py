@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from spade_runtime.errors import UsageError
 from spade_train.analysis.levers import levers
 from spade_train.config import RunConfig, load
 from spade_train.evidence.arms import Planned
@@ -115,9 +116,10 @@ def gather(planned: Planned) -> RunFacts:
     """Read a finished run.
 
     Raises:
-        UsageError: the folder holds no run, or its last checkpoint is damaged.
+        UsageError: the folder holds no run, or what it holds is damaged.
     """
     records = read_run(planned.folder)
+    _refuse_damaged(records.metrics, planned.folder / "metrics.jsonl")
     config = load(planned.folder / "config.yaml")
     cards = build_cards(records)
     tries: dict[int, tuple[int, int]] = {}
@@ -160,14 +162,41 @@ def _made(card: Card) -> Made:
     )
 
 
+def _refuse_damaged(metrics: Sequence[Row], path: Path) -> None:
+    """Refuse a run whose cost can't be told."""
+    for row in metrics:
+        for key in ("seconds", "seconds_heldout", *(f"flops/{role}" for role in COST_ROLES)):
+            value = row.get(key)
+            if isinstance(value, bool) or not isinstance(value, int | float | None):
+                raise _damaged(path, f"{key} of step {row['step']} is no number")
+        if row.get("seconds") is None:
+            raise _damaged(path, f"the line of step {row['step']} has no `seconds`")
+
+
+def _damaged(path: Path, why: str) -> UsageError:
+    run = path.parent if path.name == "metrics.jsonl" else path.parent.parent
+    return UsageError(f"{path}: {why}; remove the folder {run}, and the run is done again")
+
+
 def heldout_points(episodes: Path) -> list[HeldoutPoint]:
-    """Read the measurements that a run kept, in the order of their steps."""
+    """Read the measurements that a run kept, in the order of their steps.
+
+    Raises:
+        UsageError: a line says nothing of who played what.
+    """
     points = []
     for path in sorted(episodes.glob("heldout-*.jsonl")):
+        if not path.stem.removeprefix("heldout-").isdecimal():
+            continue  # a copy that somebody made
         solved: dict[str, dict[str, list[bool]]] = {"unhinted": {}, "hinted": {}}
-        for row in read_jsonl(path, []):
+        problems: list[str] = []
+        for row in read_jsonl(path, problems):
+            if row.get("arm") not in ("unhinted", "hinted") or not isinstance(row.get("name"), str):
+                raise _damaged(path, "a line has no `arm` and `name` of a play")
             if not row.get("fault"):
                 solved[row["arm"]].setdefault(row["name"], []).append(bool(row.get("solved")))
+        if problems:
+            raise _damaged(path, problems[0])
         shares = {
             arm: {name: sum(plays) / len(plays) for name, plays in of_arm.items()}
             for arm, of_arm in solved.items()

@@ -4,10 +4,12 @@ from math import sqrt
 
 import pytest
 
+from spade_runtime.errors import UsageError
 from spade_train.analysis.intervals import t_interval, t_quantile
 from spade_train.evidence import figures
+from spade_train.evidence.arms import plan
 from spade_train.evidence.collect import spread
-from spade_train.evidence.gather import HeldoutPoint
+from spade_train.evidence.gather import HeldoutPoint, gather, heldout_points
 from spade_train.evidence.levers import difficulty, rule_reach
 
 
@@ -154,3 +156,42 @@ def test_the_rules_reach_is_read_from_the_code(source, reach):
 
 def test_a_measurement_without_a_play_of_an_arm_says_nothing():
     assert figures.heldout_rate(HeldoutPoint(0, {}, {}), {}) is None
+
+
+def test_measurements_are_read_by_environment_and_copies_of_files_passed_over(tmp_path):
+    rows = [("unhinted", True), ("unhinted", False), ("hinted", True)]
+    lines = [f'{{"arm": "{arm}", "name": "a", "solved": {str(won).lower()}}}' for arm, won in rows]
+    (tmp_path / "heldout-000002.jsonl").write_text("\n".join(lines))
+    (tmp_path / "heldout-old.jsonl").write_text("{}")
+    assert heldout_points(tmp_path) == [HeldoutPoint(2, {"a": 0.5}, {"a": 1.0})]
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"solved": true}', "a line has no `arm` and `name`"),
+        ('{"arm": "unhinted", "name": [1]}', "a line has no `arm` and `name`"),
+        ('{"arm": "unhin', "000000.jsonl:1: not readable"),
+    ],
+)
+def test_a_damaged_measurement_is_no_evidence(tmp_path, line, message):
+    (tmp_path / "episodes").mkdir()
+    (tmp_path / "episodes" / "heldout-000000.jsonl").write_text(line + "\n")
+    with pytest.raises(UsageError, match=f"{message}.*remove the folder {tmp_path},"):
+        heldout_points(tmp_path / "episodes")
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ('{"step": 0}', "the line of step 0 has no `seconds`"),
+        ('{"step": 3, "seconds": "x"}', "seconds of step 3 is no number"),
+        ('{"step": 3, "seconds": 1.5, "flops/agent": []}', "flops/agent of step 3"),
+    ],
+)
+def test_a_run_whose_cost_is_not_known_is_no_evidence(tmp_path, line, message):
+    (one,) = plan(tmp_path, arms=["full"], seeds=[1])
+    one.folder.mkdir(parents=True)
+    (one.folder / "metrics.jsonl").write_text(line + "\n")
+    with pytest.raises(UsageError, match=f"{message}.*remove the folder"):
+        gather(one)

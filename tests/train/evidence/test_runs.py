@@ -177,12 +177,24 @@ def test_pages_are_not_written_of_nothing(options, tmp_path, capsys):
     assert "no run in" in capsys.readouterr().err
 
 
+def test_pages_alone_make_no_folder(tmp_path, capsys):
+    assert main(["--runs", str(tmp_path / "typo"), "--pages-only"]) == 2
+    assert "there is no folder" in capsys.readouterr().err
+    assert not (tmp_path / "typo").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["--seeds", "one"], "a seed must be a whole number"),
         (["--jobs", "0"], "jobs must be a whole number of 1 or more"),
+        (["--seeds", "\N{SUPERSCRIPT TWO}"], "a seed must be a whole number"),
+        (["--seeds", "9" * 5000], "a seed must be a whole number"),
         (["--arms", "frozen"], "unknown arm 'frozen'"),
+        (["--arms", ",,"], "--arms ',,' names no arm"),
+        (["--steps", "5", "steps=6"], "leave out --steps, or it"),
+        (["seed=3"], "use --seeds"),
+        (["ablation=no_memory", "--arms", "full"], "it is what the arm no_memory differs in"),
         (["stesp=3"], "did you mean 'steps'?"),
     ],
 )

@@ -75,11 +75,21 @@ def test_a_plan_goes_seed_by_seed_and_measures_on_the_way(tmp_path):
         ({"seeds": [1, 1]}, "seeds must be different"),
         ({"seeds": []}, "at least one"),
         ({"words": ["lr=1"]}, "unknown configuration key 'lr'"),
+        ({"words": ["run_dir=x"]}, "run_dir can't be given .* use --runs"),
+        ({"words": ["ablation=no_memory"]}, "what the arm no_memory differs in"),
+        ({"words": ["use_corpus=false"], "arms": ["full"]}, "what the arm no_corpus differs in"),
+        ({"words": ["objective=blend"]}, "what the arm solve_rate differs in"),
     ],
 )
 def test_a_plan_that_can_not_be_is_refused(tmp_path, options, message):
     with pytest.raises(UsageError, match=message):
         plan(tmp_path, **options)
+
+
+def test_words_that_make_no_arm_of_another_are_for_every_run(tmp_path):
+    words = ["seed_pairing=paired", "objective=regret"]
+    (one,) = plan(tmp_path, arms=["full"], seeds=[1], words=words)
+    assert one.config.objective == "regret"
 
 
 def test_where_a_run_lies_does_not_count_and_what_it_does_counts():
