@@ -128,7 +128,12 @@ def assembled(
     own_context = agent.context_tokens
     agent.limit_context(config.context_tokens)
     ledger = Ledger(parameters=agent.parameters)
-    state = RunState(Memory(config.memory_capacity), _objective(config), ledger)
+    state = RunState(
+        Memory(config.memory_capacity),
+        _objective(config),
+        ledger,
+        config=config.model_dump(mode="json"),
+    )
     settings = learner_settings(config)
     on_processor = agent.model.device.type == "cpu"
     if not on_processor:
@@ -167,6 +172,7 @@ def assembled(
             watcher=watcher or Silent(),
             should_stop=should_stop,
             replay=_replay(config, agent, corpus),
+            warn=warn,
         )
 
 

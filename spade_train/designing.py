@@ -9,6 +9,7 @@ from rich.progress import Progress
 
 from spade_envs.commands.outputs import telling_of
 from spade_train.config import RunConfig
+from spade_train.errors import PolicyRefused, PolicyUnavailable
 from spade_train.run_folder import RunFolder
 from spade_train.running import gone_unless, quiet_threads, refuse_unreadable
 from spade_train.tries import Regeneration, Try
@@ -46,7 +47,12 @@ def design(config: RunConfig, out: Path | None = None) -> tuple[RunFolder, Regen
             bar.update(task, advance=int(attempt.accepted))
 
         run.designer.on_try = seen
-        made, _ = run.designer.regenerate(config, 0, run.state.memory, 0, run.learner.version)
+        try:
+            made, _ = run.designer.regenerate(config, 0, run.state.memory, 0, run.learner.version)
+        except (PolicyUnavailable, PolicyRefused) as error:
+            # What was written was paid for: it stays, and the folder with it.
+            folder.append(folder.designs, (t.to_json() for t in error.tries if not t.refused))
+            raise
         run.records.regeneration(made, config)
     return folder, made
 

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Protocol
 
 from spade_train import metrics
 from spade_train.config import RunConfig
 from spade_train.credit import agent_rows, designer_rows, take_in
-from spade_train.errors import Diverged, PolicyUnavailable
+from spade_train.divergence import heed_thrown_updates, tell_of_bad_end
+from spade_train.errors import PolicyRefused, PolicyUnavailable
 from spade_train.learners.base import ROLES, Learner, TrainBatch, TrainRow
 from spade_train.plays import Group, Play
 from spade_train.records import Records
@@ -22,9 +23,6 @@ from spade_train.regeneration import Designer
 from spade_train.rollout import Rollout
 from spade_train.seeds import environment_seeds
 from spade_train.state import RunState
-
-# So many updates in a row that had to be thrown away end a run: it will not recover by itself.
-PATIENCE = 10
 
 
 class Watcher(Protocol):
@@ -55,6 +53,7 @@ class Run:
         watcher: of the progress.
         should_stop: asked at each step's end.
         replay: rows of a step that are given, not sampled, to hold the weights' writing in place.
+        warn: told what went wrong where the run can go on.
     """
 
     config: RunConfig
@@ -68,7 +67,7 @@ class Run:
     watcher: Watcher
     should_stop: Callable[[], bool] = lambda: False
     replay: Callable[[int], list[TrainRow]] = lambda _: []
-    failed_updates: int = field(default=0)
+    warn: Callable[[str], None] = lambda _: None
 
 
 def train(run: Run) -> bool:
@@ -80,6 +79,8 @@ def train(run: Run) -> bool:
     state = run.state
     while state.step < run.config.steps:
         if run.should_stop():
+            if state.step not in run.records.checkpoints.steps():
+                run.records.checkpoint(state, run.learner, run.config, force=True)
             return False
         start, step, config = perf_counter(), state.step, run.config.at(state.step)
         run.configure(config)
@@ -115,6 +116,7 @@ def _finish(run: Run) -> None:
     run.records.step(step, line, [], config)
     run.records.checkpoint(state, run.learner, config, force=True)
     run.watcher.step_done(line)
+    tell_of_bad_end(state, run.warn)
 
 
 def _measure(run: Run, config: RunConfig, step: int) -> dict[str, Any]:
@@ -130,9 +132,15 @@ def _replace_pool(run: Run, config: RunConfig, step: int) -> dict[str, Any]:
     state = run.state
     _remember(state, config)
     run.watcher.phase("designing")
-    made, state.documents = run.designer.regenerate(
-        config, step, state.memory, state.documents, run.learner.version
-    )
+    try:
+        made, state.documents = run.designer.regenerate(
+            config, step, state.memory, state.documents, run.learner.version
+        )
+    except (PolicyUnavailable, PolicyRefused) as error:
+        if error.tries:
+            place = run.records.folder.rescue_designs(step, (t.to_json() for t in error.tries))
+            run.warn(f"the designs that were written are in {place}")
+        raise
     state.designs += made.pool + made.invalid
     state.made = step
     state.acceptance[step] = made.acceptance
@@ -177,18 +185,13 @@ def _update(run: Run, rows: Sequence[TrainRow], step: int) -> dict[str, Any]:
     Raises:
         Diverged: the last updates all had to be thrown away.
     """
+    state = run.state
     run.watcher.phase("learning")
     news = run.learner.update(TrainBatch(rows, step))
     run.learner.sync()
     for role in ROLES:
         for key, passes in (("trained_tokens", 1), ("forward_tokens", 0)):
             tokens = int(news.get(f"{key}/{role}") or 0)
-            run.state.ledger.trained(role, tokens, passes=passes, forwards=1 - passes)
-    thrown = [v for k, v in news.items() if k.startswith("guards/skipped_updates") and v]
-    run.failed_updates = run.failed_updates + 1 if thrown else 0
-    if run.failed_updates >= PATIENCE:
-        raise Diverged(
-            f"{PATIENCE} updates in a row had no finite gradient; lower learning_rate or raise "
-            f"kl_coefficient, and resume from an earlier checkpoint"
-        )
+            state.ledger.trained(role, tokens, passes=passes, forwards=1 - passes)
+    heed_thrown_updates(state, news, step, run.warn)
     return news

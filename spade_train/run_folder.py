@@ -15,7 +15,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from spade_train.config import RunConfig
 from spade_train.errors import RunLocked
 
 LOGS = ("metrics.jsonl", "designs.jsonl")
+_EPISODES = re.compile(r"(?:step|heldout)-(?P<step>\d{6,})\.(?P<form>jsonl|partial)")
 _SECRET = re.compile(r"\b(?:sk|key|hf|ghp|xoxb)[-_][A-Za-z0-9_\-]{16,}")
 
 
@@ -53,14 +54,26 @@ class RunFolder:
         """
         cls.refuse_taken(path)
         folder = cls(path)
+        ours = False
         try:
+            path.mkdir(parents=True, exist_ok=True)
+            # Of several processes that begin here at once, the one that makes this file has it.
+            with folder.config_path.open("x", encoding="utf-8") as file:
+                ours = True
+                file.write(config.to_yaml())
             for part in (folder.episodes, folder.checkpoints):
-                part.mkdir(parents=True, exist_ok=True)
-            folder.config_path.write_text(config.to_yaml(), encoding="utf-8")
+                part.mkdir(exist_ok=True)
             for log in LOGS:
                 (path / log).touch()
         except OSError as error:
-            shutil.rmtree(path, ignore_errors=True)
+            if isinstance(error, FileExistsError) and not ours:
+                raise UsageError(
+                    f"another process has just begun in {path}; name another folder"
+                ) from error
+            if ours:
+                shutil.rmtree(path, ignore_errors=True)
+            with suppress(OSError):  # an empty one
+                path.rmdir()
             raise UsageError(
                 f"the run folder {path} can't be made: {error.strerror or error}; free space, "
                 f"permit it, or name another folder"
@@ -148,6 +161,13 @@ class RunFolder:
             aside.replace(path)
         return path
 
+    def rescue_designs(self, step: int, tries: Iterable[Mapping[str, Any]]) -> Path:
+        """Keep the designs of a step that did not end; it will write its own to the log."""
+        path = self.path / f"rescued-designs-{step:06d}.jsonl"
+        with writing(path):
+            path.write_text("".join(_line(line) for line in tries), encoding="utf-8")
+        return path
+
     def offsets(self) -> dict[str, int]:
         """Return the lengths of the logs, in bytes."""
         return {log: (self.path / log).stat().st_size for log in LOGS}
@@ -172,8 +192,9 @@ class RunFolder:
                 )
             with writing(path):
                 os.truncate(path, length)
-        for path in self.episodes.glob("step-*"):
-            if int(path.stem.removeprefix("step-")) >= step or path.suffix == ".partial":
+        for path in self.episodes.iterdir():
+            name = _EPISODES.fullmatch(path.name)
+            if name and (int(name["step"]) >= step or name["form"] == "partial"):
                 path.unlink()
 
 

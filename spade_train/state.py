@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,6 +26,7 @@ from spade_train.population import Design
 FORMAT = 1
 KEEP = 2
 CHECKSUMS = "checksums.json"
+_NAME = re.compile(r"step-(\d{6,})")
 
 
 @dataclass(slots=True)
@@ -41,6 +43,8 @@ class RunState:
         documents: corpus documents drawn.
         acceptance: of each regeneration whose designs wait, by the step that made them.
         flushed: whether the last windows were trained, at the run's end.
+        failed_updates: updates in a row that had to be thrown away.
+        config: of the run, as JSON values; what it goes on with is held against it.
     """
 
     memory: Memory
@@ -52,6 +56,8 @@ class RunState:
     documents: int = 0
     acceptance: dict[int, float | None] = field(default_factory=dict)
     flushed: bool = False
+    failed_updates: int = 0
+    config: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def pool(self) -> list[Design]:
@@ -67,19 +73,22 @@ class RunState:
             "documents": self.documents,
             "acceptance": [[made, share] for made, share in self.acceptance.items()],
             "flushed": self.flushed,
+            "failed_updates": self.failed_updates,
+            "config": dict(self.config),
             "memory": self.memory.to_state(),
             "objective": self.objective.to_state(),
             "ledger": self.ledger.to_state(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Take up what `to_state` described."""
+        """Take up what `to_state` described; the configuration stays the one that was given."""
         self.step = state["step"]
         self.designs = [Design.from_state(design) for design in state["designs"]]
         self.made = state["made"]
         self.documents = state["documents"]
         self.acceptance = dict(state["acceptance"])
         self.flushed = state["flushed"]
+        self.failed_updates = state.get("failed_updates", 0)  # earlier versions didn't keep it
         self.memory = Memory.from_state(state["memory"])
         self.objective.from_state(state["objective"])
         # In place: the rollout and the designer hold the same ledger.
@@ -97,8 +106,9 @@ class Checkpoints:
         self.root = root
 
     def steps(self) -> list[int]:
-        """Return the steps that have one, in order."""
-        return sorted(int(p.name.removeprefix("step-")) for p in self.root.glob("step-*"))
+        """Return the steps that have one, in order; what is named otherwise is a person's own."""
+        names = (_NAME.fullmatch(path.name) for path in self.root.glob("step-*") if path.is_dir())
+        return sorted(int(name.group(1)) for name in names if name)
 
     def path(self, step: int) -> Path:
         """Return the folder of a step's checkpoint."""
@@ -137,6 +147,12 @@ class Checkpoints:
         for old in self.steps()[:-KEEP]:
             shutil.rmtree(self.path(old), ignore_errors=True)
         return final
+
+    def drop_after(self, step: int) -> None:
+        """Remove those of later steps, which will be done again."""
+        for later in self.steps():
+            if later > step:
+                shutil.rmtree(self.path(later))
 
     def newest_sound(self) -> int | None:
         """Return the step of the newest one whose files are whole, None where there is none."""

@@ -114,6 +114,54 @@ def test_cutting_takes_off_what_came_after_the_checkpoint(folder):
     assert names == ["rescued-000001.jsonl", "step-000000.jsonl"]
 
 
+def test_foreign_names_are_left_alone(checkpoints, folder):
+    for step in (0, 1):
+        checkpoints.save(step, {"step": step}, {}, weights)
+    for name in ("step-000001.bak", "step-old", "step-2"):
+        (checkpoints.root / name).mkdir()
+    (checkpoints.root / "step-000009").write_text("a file")
+    assert checkpoints.steps() == [0, 1]
+    assert checkpoints.newest()[0].name == "step-000001"
+    foreign = ["step-000001.jsonl.bak", "step-1.jsonl", "step-old.jsonl", "notes.txt"]
+    for name in (*foreign, "step-000001.jsonl", "step-000000.partial", "heldout-000001.jsonl"):
+        (folder.episodes / name).write_text("{}\n")
+    folder.cut({}, 1)
+    assert sorted(path.name for path in folder.episodes.iterdir()) == sorted(foreign)
+
+
+def test_what_is_done_again_goes_and_the_rest_stays(checkpoints):
+    for step in (3, 4):
+        checkpoints.save(step, {"step": step}, {}, weights)
+    checkpoints.drop_after(3)
+    assert checkpoints.steps() == [3]
+
+
+def test_of_two_that_begin_in_one_folder_the_second_leaves_it_alone(tmp_path, monkeypatch):
+    """It found nothing when it looked, and the first had made all when it wrote."""
+    first = RunFolder.create(tmp_path / "run", resolve("tiny", overrides=["seed=1"]))
+    before = {path: path.read_bytes() for path in first.path.iterdir() if path.is_file()}
+    monkeypatch.setattr(RunFolder, "refuse_taken", lambda *_, **__: None)
+    with pytest.raises(UsageError, match="another process has just begun"):
+        RunFolder.create(tmp_path / "run", resolve("tiny", overrides=["seed=2"]))
+    assert {path: path.read_bytes() for path in first.path.iterdir() if path.is_file()} == before
+
+
+def test_who_finds_a_folder_locked_does_not_remove_it(folder):
+    from spade_train.running import gone_unless
+
+    with (
+        folder.locked(),
+        pytest.raises(RunLocked),
+        gone_unless(lambda: False, folder),
+        folder.locked(),
+    ):
+        pass
+    assert folder.config_path.is_file()
+    with pytest.raises(ZeroDivisionError), gone_unless(lambda: False, folder):
+        raise ZeroDivisionError
+    assert not folder.path.exists()
+
+
 def test_a_log_that_lost_lines_is_not_patched_over(folder):
     folder.append(folder.metrics, [{"step": 0}])
     offsets = folder.offsets()

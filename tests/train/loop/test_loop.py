@@ -9,9 +9,10 @@ import pytest
 pytest.importorskip("torch")
 
 from spade_train.assemble import assembled  # noqa: E402
-from spade_train.errors import CheckpointError  # noqa: E402
+from spade_train.errors import CheckpointError, PolicyUnavailable  # noqa: E402
 from spade_train.loop import train  # noqa: E402
 from spade_train.presets import resolve  # noqa: E402
+from spade_train.resumption import place_to_go_on, take_up  # noqa: E402
 from spade_train.run_folder import RunFolder  # noqa: E402
 from spade_train.state import Checkpoints  # noqa: E402
 
@@ -38,7 +39,7 @@ def run(config, policy, *, folder=None, stop_after=None, kill_in=None):
 
     start = 0
     with folder.locked():
-        found = Checkpoints(folder.checkpoints).newest() if resumed else None
+        found = place_to_go_on(Checkpoints(folder.checkpoints), config) if resumed else None
         with assembled(
             config,
             folder,
@@ -47,11 +48,8 @@ def run(config, policy, *, folder=None, stop_after=None, kill_in=None):
             should_stop=lambda: stop_after is not None and len(done) >= stop_after,
         ) as parts:
             if found:
-                place, document = found
-                start = document["state"]["step"]
-                folder.cut(document["offsets"], start)
-                parts.state.restore(document["state"])
-                parts.learner.load(place)
+                start = found[1]["state"]["step"]
+                take_up(parts, *found)
             else:
                 parts.records.checkpoint(parts.state, parts.learner, config, force=True)
             return folder, train(parts), parts
@@ -176,6 +174,63 @@ def test_a_stop_is_at_a_steps_end_and_resumes(forced, words, tmp_path, lines, ti
     _, complete, _ = run(config, forced(), folder=folder)
     assert complete
     assert [line["step"] for line in lines(folder.metrics)] == [0, 1, 2, 3, 4]
+
+
+def test_a_stop_between_checkpoints_loses_nothing(
+    forced, words, tmp_path, lines, timeless, unbroken
+):
+    config = resolve("tiny", overrides=words(tmp_path / "run", **SHARED, checkpoint_every=4))
+    folder, complete, _ = run(config, forced(), stop_after=3)
+    assert not complete
+    assert Checkpoints(folder.checkpoints).steps() == [0, 3]
+    _, complete, _ = run(config, forced(), folder=folder)
+    assert complete
+    assert contents(folder, lines, timeless) == unbroken
+
+
+@pytest.mark.parametrize("steps", [1, 3])
+def test_a_run_that_is_made_longer_ends_like_one_that_long(
+    forced, words, tmp_path, lines, timeless, unbroken, steps
+):
+    """Its flush and its last step are done again as steps like any other; 3 ends amid a window."""
+    short = resolve("tiny", overrides=words(tmp_path / "run", **{**SHARED, "steps": steps}))
+    folder, complete, _ = run(short, forced())
+    assert complete
+    assert lines(folder.metrics)[-1]["flush"]
+    longer = resolve("tiny", overrides=words(tmp_path / "run", **SHARED))
+    _, complete, _ = run(longer, forced(), folder=folder)
+    assert complete
+    assert contents(folder, lines, timeless) == unbroken
+
+
+def test_designs_of_a_regeneration_that_did_not_end_are_kept(forced, words, tmp_path, lines):
+    policy = forced()
+    generate, asked = policy.generate, []
+
+    def failing(prompts, sampling, seeds):
+        if sampling.max_tokens > 500:  # designs
+            asked.append(prompts)
+            if len(asked) == 2:
+                done = generate(prompts[:1], sampling, seeds[:1])
+                raise PolicyUnavailable("the server gave up", {0: done[0]})
+        return generate(prompts, sampling, seeds)
+
+    policy.generate = failing
+    config = resolve("tiny", overrides=words(tmp_path / "run", **SHARED, environments=6))
+    folder = RunFolder.create(tmp_path / "run", config)
+    warnings = []
+    with (
+        folder.locked(),
+        assembled(config, folder, policy=policy, warn=warnings.append) as parts,
+        pytest.raises(PolicyUnavailable),
+    ):
+        train(parts)
+    [kept] = folder.path.glob("rescued-*")
+    assert warnings == [f"the designs that were written are in {kept}"]
+    tries = lines(kept)
+    assert [t["try"] for t in tries] == [0] * 6 + [1]
+    assert {t["verdict"] for t in tries[:6]} == {"accepted", "rejected"}
+    assert lines(folder.designs) == []
 
 
 def test_a_finished_run_stays_as_it_is(forced, words, tmp_path, lines):

@@ -16,9 +16,9 @@ from spade_train.skills import kind_of  # noqa: E402
 pytestmark = pytest.mark.usefixtures("isolation")
 
 
-def go(config, policy):
+def go(config, policy, warn=print):
     folder = RunFolder.create(Path(config.run_dir), config)
-    with folder.locked(), assembled(config, folder, policy=policy) as run:
+    with folder.locked(), assembled(config, folder, policy=policy, warn=warn) as run:
         start = copy.deepcopy(run.learner.model.state_dict())
         designs = []
         update = run.learner.update
@@ -141,8 +141,12 @@ def test_a_gradient_that_is_not_finite_is_thrown_away_and_the_run_goes_on(
     forced, words, tmp_path, lines
 ):
     config = resolve("tiny", overrides=words(tmp_path / "run", steps=3, designer_scale=1e308))
-    folder, run, start, designs = go(config, forced())
+    told = []
+    folder, run, start, designs = go(config, forced(), told.append)
     assert designs
     metrics = lines(folder.metrics)
+    assert "had no finite gradient and was thrown away; 10 in a row end the run" in told[0]
+    bad_end = any("of the run's updates had no finite gradient" in text for text in told)
+    assert bad_end == (run.state.failed_updates > 0)
     assert sum(line.get("guards/skipped_updates_designer") or 0 for line in metrics) > 0
     assert any(line.get("grad_norm/agent") for line in metrics)
