@@ -13,7 +13,9 @@ from spade_envs.commands.outputs import telling_of
 from spade_runtime.errors import UsageError
 from spade_train.config import RunConfig, load
 from spade_train.corpus import Corpus
+from spade_train.errors import RunLocked
 from spade_train.heldout import heldout_environments
+from spade_train.resumption import place_to_go_on, take_up
 from spade_train.run_folder import RunFolder
 
 STOPPED = 130
@@ -57,7 +59,8 @@ def _run(folder: RunFolder, config: RunConfig, *, resumed: bool) -> int:
     from spade_train.state import Checkpoints
 
     with folder.locked(), stop_requests() as stop:
-        checkpoint = Checkpoints(folder.checkpoints).newest() if resumed else None
+        found = Checkpoints(folder.checkpoints)
+        checkpoint = place_to_go_on(found, config) if resumed else None
         done = checkpoint[1]["state"]["step"] if checkpoint else 0
         with (
             StepProgress(config.steps, done) as progress,
@@ -68,11 +71,7 @@ def _run(folder: RunFolder, config: RunConfig, *, resumed: bool) -> int:
             if checkpoint is None:
                 run.records.checkpoint(run.state, run.learner, config, force=True)
             else:
-                place, document = checkpoint
-                folder.cut(document["offsets"], done)
-                run.state.restore(document["state"])
-                run.learner.load(place)
-                run.learner.sync()
+                take_up(run, *checkpoint)
             try:
                 complete = train(run)
             except KeyboardInterrupt:
@@ -115,6 +114,8 @@ def gone_unless(begun: Callable[[], bool], folder: RunFolder) -> Iterator[None]:
     """Remove a new folder where its run fails before it has begun, so that nothing half stays."""
     try:
         yield
+    except RunLocked:
+        raise  # another process works in it
     except BaseException:
         if not begun():
             shutil.rmtree(folder.path, ignore_errors=True)
