@@ -240,7 +240,7 @@ def _seconds(header: str | None) -> float | None:
         pass
     try:
         date = parsedate_to_datetime(header)
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
     now = datetime.now(UTC)
     return max(0.0, (date.replace(tzinfo=date.tzinfo or UTC) - now).total_seconds())

@@ -54,6 +54,7 @@ def test_the_full_address_and_the_base_are_the_same(chat_server: Any) -> None:
     [
         (429, {"Retry-After": "0.01"}, "slow down"),
         (429, {"Retry-After": "soon"}, "slow down"),
+        (429, {"Retry-After": "Mon, 01 Jan 99999999999 00:00:00 GMT"}, "slow down"),
         (503, {}, ""),
         (0, {}, ""),
         (200, {}, "<html>"),
