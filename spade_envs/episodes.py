@@ -16,12 +16,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from spade_envs.manifest import parsed, require_contract
 from spade_runtime.errors import SpadeError, UsageError
-from spade_runtime.literals import too_deep
 from spade_runtime.messages import split_results, with_hint
 from spade_runtime.sandbox.session import ResetResult, StepResult
 from spade_runtime.spec import CONTRACT_VERSION, EnvSpec, Sha256
-
-DEEPEST = 400  # lists and objects inside of each other; all of them are walked by recursion
+from spade_runtime.validation.text import visible
 
 
 class Fault(BaseModel):
@@ -303,12 +301,10 @@ def _parse(line: str, where: str) -> Episode:
         raise UsageError(f"{where}: not JSON, or a line that was cut off: {error}") from error
     if not isinstance(raw, dict):
         raise UsageError(f"{where}: a JSON {type(raw).__name__}, expected an object")
-    if too_deep(raw, DEEPEST):
-        raise UsageError(f"{where}: lists and objects are nested more than {DEEPEST} deep")
     require_contract(raw.get("contract_version", CONTRACT_VERSION), where)
     try:
         return Episode.model_validate(raw)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "the episode"
+        place = visible(".".join(map(str, first["loc"])), 120) or "the episode"
         raise UsageError(f"{where}: {place}: {first['msg']}") from error

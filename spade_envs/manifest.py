@@ -16,10 +16,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from spade_runtime.errors import InvalidEnvironment, UsageError
+from spade_runtime.literals import too_deep
 from spade_runtime.spec import CONTRACT_VERSION, EnvSpec
+from spade_runtime.validation.text import visible
 
 # Of an environment, as a whole. A class that is called just Env leaves no name.
 ID = re.compile(r"spade/[\w.]*-v\d+")
+DEEPEST = 400  # lists and objects inside of each other; all of them are walked by recursion
 MOST_BYTES = 16 * 2**20  # of any one file in a pool; sources are a thousandth of that
 
 
@@ -50,12 +53,16 @@ def parsed(text: str | bytes) -> Any:
     """JSON that a stranger may have written.
 
     Raises:
-        ValueError: it is none, or is nested more deeply than can be read.
+        ValueError: it is none, or is nested more deeply than can be handled.
     """
     try:
-        return json.loads(text)
-    except RecursionError as error:
-        raise ValueError("it is nested too deeply") from error
+        value = json.loads(text)
+    except RecursionError:
+        value = None
+    else:
+        if not too_deep(value, DEEPEST):
+            return value
+    raise ValueError(f"lists and objects are nested more than {DEEPEST} deep")
 
 
 def with_suffix(name: str, sha256: str, digits: int = 8) -> str:
@@ -111,7 +118,7 @@ def require_contract(version: object, where: str) -> None:
         UsageError: the version is newer than ours, or no version at all.
     """
     if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-        raise UsageError(f"{where}: contract_version is {version!r}, expected a whole number")
+        raise UsageError(f"{where}: contract_version is {version!r:.80}, expected a whole number")
     if version > CONTRACT_VERSION:
         raise UsageError(
             f"{where} is written for contract {version}; this program knows contract "
@@ -135,7 +142,9 @@ def read_manifest(path: Path, *, sha256: str | None = None) -> EnvSpec:
     except OSError as error:
         raise InvalidEnvironment(f"{path}: can't read the manifest: {error.strerror}") from error
     except ValueError as error:
-        raise InvalidEnvironment(f"{path}: the manifest is not JSON, or only part of it") from error
+        raise InvalidEnvironment(
+            f"{path}: the manifest is not JSON, or only part of it ({error})"
+        ) from error
     if not isinstance(raw, dict):
         raise InvalidEnvironment(f"{path}: the manifest is a JSON {type(raw).__name__}, no object")
     require_contract(raw.get("contract_version"), str(path))
@@ -143,7 +152,7 @@ def read_manifest(path: Path, *, sha256: str | None = None) -> EnvSpec:
         spec = EnvSpec.model_validate(raw)
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "manifest"
+        place = visible(".".join(map(str, first["loc"])), 120) or "manifest"
         raise InvalidEnvironment(f"{path}: {place}: {first['msg']}") from error
     try:
         require_id(spec.id)

@@ -13,7 +13,7 @@ from spade_envs.commands.common import add_pool, chosen_pool, counted
 from spade_envs.commands.outputs import telling_of
 from spade_envs.episodes import Episode, read_episodes
 from spade_envs.export import export_episodes
-from spade_envs.manifest import source_hash
+from spade_envs.manifest import read_whole, source_hash
 from spade_envs.pool import Pool
 from spade_envs.replay import Difference, replay
 from spade_runtime.cli import Command, add_isolation
@@ -53,7 +53,7 @@ class Sources:
         self._by_hash: dict[str, Path] = {}
         for path in [*suite.paths().values(), *files]:
             try:
-                self._by_hash[source_hash(path.read_bytes())] = path
+                self._by_hash[source_hash(read_whole(path))] = path
             except OSError as error:
                 raise UsageError(f"can't read the source {path}: {error.strerror}") from error
 
@@ -98,7 +98,7 @@ def _run(arguments: argparse.Namespace) -> int:
     if arguments.export:
         with telling_of(arguments.export):
             count = export_episodes(read_episodes(arguments.file), arguments.export)
-        print(f"{counted(count, 'episode')} in {arguments.export}")
+        print(f"{counted(count, 'episode')} in {visible(str(arguments.export), 4096)}")
         return 0
     sources = Sources(arguments.source, _pools(arguments))
     found: list[tuple[int, Episode, Difference]] = []
@@ -117,7 +117,7 @@ def _run(arguments: argparse.Namespace) -> int:
         print(json.dumps({"episodes": count, "differences": rows}))
     else:
         for at, episode, gap in found[:20]:
-            name = episode.id or episode.sha256[:12]
+            name = visible(episode.id or episode.sha256[:12], 120)
             print(f"episode {at} ({name}, seed {episode.seed}): {visible(gap.text(), 600)}")
         same = count - len(found)
         print(f"{same} of {count} episodes are the same bit for bit")

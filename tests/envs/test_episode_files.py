@@ -63,6 +63,7 @@ def test_a_number_that_fits_no_column_is_told(tmp_path: Path) -> None:
     ("line", "said"),
     [
         ("[" * 100_000, "line 2: not JSON"),
+        ('{"contract_version": ' + "[" * 900 + "]" * 900 + "}", "line 2: .* more than 400 deep"),
         ('{"messages": ' + "[" * 500 + "]" * 500 + "}", "line 2: .* nested more than 400 deep"),
     ],
 )
@@ -72,6 +73,13 @@ def test_a_line_that_is_nested_too_deeply_is_named(tmp_path: Path, line: str, sa
     with file.open("a") as out:
         out.write(line + "\n")
     with pytest.raises(UsageError, match=said):
+        list(read_episodes(file))
+
+
+def test_a_name_in_a_file_can_not_steer_the_terminal(tmp_path: Path) -> None:
+    file = tmp_path / "episodes.jsonl"
+    file.write_text(json.dumps(episode().model_dump(exclude_none=True) | {"\x1b[31m": 1}))
+    with pytest.raises(UsageError, match=r"line 1: \\x1b\[31m: Extra inputs"):
         list(read_episodes(file))
 
 
@@ -91,12 +99,12 @@ def test_a_replay_sees_that_another_outcome_was_written(isolation: None, spade: 
     spade("run", "spade/RollingDie-v0", "--model", "solution", "--episodes", 2, "--to", "e.jsonl")
     first, second = (json.loads(line) for line in Path("e.jsonl").read_text().splitlines())
     assert first["solved"] and second["solved"]
-    first["solved"] = False
+    first |= {"solved": False, "id": "\x1b[31m\udcff"}
     second.pop("solved")  # others may leave it out
     Path("e.jsonl").write_text(json.dumps(first) + "\n" + json.dumps(second) + "\n")
     code, out, _ = spade("replay", "e.jsonl")
     assert code == 1 and out.splitlines() == [
-        f"episode 1 (spade/RollingDie-v0, seed {first['seed']}): "
+        f"episode 1 (\\x1b[31m\\udcff, seed {first['seed']}): "
         f"turn {len(first['actions'])}: solved was False, now True",
         "1 of 2 episodes are the same bit for bit",
     ]

@@ -136,7 +136,7 @@ def test_a_schema_that_is_nested_too_deeply_is_named(pool: Pool) -> None:
     pool.add(source, spec)
     manifest = pool.path(spec.sha256) / "env.json"
     nested: object = 1
-    for _ in range(600):
+    for _ in range(300):
         nested = [nested]
     tool = {"name": "look", "description": "Look.", "parameters": {"deep": nested}}
     body = json.loads(manifest.read_text()) | {"tools": [tool]}
