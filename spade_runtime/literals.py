@@ -115,7 +115,7 @@ def too_deep(value: Any, limit: int = DEPTH_MAX) -> bool:
     (True, False)
     """
     level = [value]
-    for _ in range(limit + 1):
+    for _ in range(limit):
         level = [
             inner
             for one in level

@@ -47,6 +47,13 @@ def test_text_of_a_call_is_read_to_the_same_depth_by_both_readers():
             assert fine or "nested too deep" in found.message
 
 
+@pytest.mark.parametrize(("depth", "fine"), [(62, True), (63, False)])
+def test_a_call_is_as_deep_as_its_deepest_list(depth, fine):
+    # The call and its arguments are two more.
+    (found,) = parse_tool_calls([{"name": "ping", "arguments": {"host": nest(depth)}}])
+    assert isinstance(found, ParsedCall) == fine
+
+
 def test_a_message_nested_beyond_reason_is_refused():
     with pytest.raises(UsageError, match="not a dict: \\(nested too deep to show\\)"):
         message_text({"content": nest(5000, dict)})
