@@ -163,6 +163,7 @@ def shown_episode(episode: Row | Any, hint: str = "") -> Row:
         "step": episode.get("step"),
         "solved": bool(episode.get("solved")),
         "ret": rounded(episode.get("return")),
+        "sum": rounded(sum(reward for reward in rewards if reward is not None)),
         "end": ended,
         "fault": _text(episode["fault"]) if episode.get("fault") else "",
         "first": observations[0] if observations else "",

@@ -52,10 +52,11 @@ def duel(records: RunRecords, cards: Sequence[Card]) -> Row | None:
         "seed": without["seed"],
         "regret": rounded(card.regret),
         "se": rounded(regret.standard_error) if regret else None,
-        "rule": _rule(cards[index], without, with_hint, third_of(card.step, steps) == 1),
+        "rule": _rule(cards[index], without, with_hint, _where(card.step, steps)),
         "without": shown_episode(without, hint),
         "with": shown_episode(with_hint, hint),
-        "later": _later(records, cards, index, steps),
+        # Two pools have no three thirds.
+        "later": _later(records, cards, index, steps) if len(steps) > 2 else None,
     }
 
 
@@ -86,7 +87,15 @@ def _helped(card: Card) -> bool:
     return regret.value > (regret.standard_error or 0.0)
 
 
-def _rule(card: Card, without: Row, with_hint: Row, mid: bool) -> str:
+def _where(step: int, steps: Sequence[int]) -> str:
+    if len(steps) < 3:
+        return "of the run"
+    if third_of(step, steps) == 1:
+        return "of the middle third of the run"
+    return "of the run (its middle third has none)"
+
+
+def _rule(card: Card, without: Row, with_hint: Row, where: str) -> str:
     if without.get("fault") or with_hint.get("fault"):
         return "Every pair of plays that was kept has a fault in it; this is one of them."
     if not _flipped(without, with_hint):
@@ -94,7 +103,6 @@ def _rule(card: Card, without: Row, with_hint: Row, mid: bool) -> str:
             "No pair of plays that was kept shows a hint that turned a loss into a win; this is "
             "the pair nearest to the middle of the run."
         )
-    where = "of the middle third of the run" if mid else "of the run (its middle third has none)"
     means = (
         " in an environment whose hint helps over all its seeds"
         if _helped(card)

@@ -25,7 +25,7 @@ from spade_train.report.series import (
     skill_table,
 )
 from spade_train.report.story import figures, headline
-from spade_train.report.versions import RULE, start_and_end
+from spade_train.report.versions import rule, start_and_end
 
 CHUNK_CHARS = 400_000
 SOURCE_LIMIT = 65_536
@@ -65,7 +65,7 @@ def build_payload(records: RunRecords, *, embedder: Embedder = "tfidf") -> Paylo
         "figures": figures(columns),
         "points": points(columns, cards, paired=paired),
         "pairs": start_and_end(cards),
-        "pairRule": RULE,
+        "pairRule": rule(cards),
         "duel": duel(records, cards),
         "steps": [row["step"] for row in records.metrics],
         "metrics": columns,

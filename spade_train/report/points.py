@@ -7,7 +7,6 @@ each is explained in one line where it occurs.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import floor
 from typing import Any
 
 from spade_train.report.cards import REACH, Card
@@ -21,10 +20,13 @@ from spade_train.report.phases import (
 )
 from spade_train.report.records import Row, rounded
 from spade_train.report.series import lever_series
+from spade_train.told import fixed, share
 
 Columns = dict[str, list[Any]]
 SHOWN_LEVERS = 3
 NARROW = "\u00a0"
+# In one piece: at a line's end the sign would stand apart from what it means.
+_MEANING = "(± one standard error)".replace(" ", NARROW)
 
 
 def points(columns: Columns, cards: Sequence[Card], *, paired: bool = True) -> list[Row]:
@@ -41,8 +43,7 @@ def points(columns: Columns, cards: Sequence[Card], *, paired: bool = True) -> l
 
 def percent(value: float) -> str:
     """Return a share as a reader expects it."""
-    # Halves go up, as the page's own figures do.
-    return f"{floor(100 * value + 0.5)}{NARROW}%"
+    return f"{share(value)}{NARROW}%"
 
 
 def _agent(columns: Columns) -> Row | None:
@@ -122,7 +123,7 @@ def _hints(columns: Columns, paired: bool) -> Row | None:
         return None
     text = [
         f"A hint changed the return of a play by {_signed(ends[0])} {_when(ends[0], 'first')} and "
-        f"by {_signed(ends[1])} {_when(ends[1], 'last')} (± one standard error): "
+        f"by {_signed(ends[1])} {_when(ends[1], 'last')} {_MEANING}: "
         f"{judged(*ends, points=False)}."
     ]
     hinted = quarters(columns.get("agent/win_rate_hinted", []))
@@ -258,12 +259,12 @@ def judged(first: Estimate, last: Estimate, *, points: bool = True) -> str:
 
 def plus(value: float, digits: int) -> str:
     """Return a change with its sign."""
-    text = f"{abs(value):.{digits}f}"
+    text = fixed(abs(value), digits)
     return ("−" if value < 0 and float(text) else "+") + text
 
 
 def _signed(part: Estimate) -> str:
-    error = "" if part.error is None else f" ± {part.error:.2f}"
+    error = "" if part.error is None else f"{NARROW}±{NARROW}{fixed(part.error)}"
     return f"{plus(part.mean, 2)}{error}"
 
 

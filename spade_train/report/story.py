@@ -79,8 +79,8 @@ def _when(columns: dict[str, list[Any]]) -> str:
     measured = [steps[i] for i, value in enumerate(values) if value is not None and i < len(steps)]
     if not measured:
         return "at the first measurement and the last"
-    first = "before training" if measured[0] == 0 else f"at step {measured[0]}"
-    return f"{first} and at step {measured[-1]}"
+    first = "before training" if measured[0] == 0 else f"after step {measured[0]}"
+    return f"{first} and after step {measured[-1]}"
 
 
 def _first_and_last(

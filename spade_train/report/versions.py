@@ -19,22 +19,30 @@ _WORD = re.compile(r"\w+|\s+|.", re.DOTALL)
 Spans = dict[int, list[list[int]]]
 
 RULE = (
-    "Chosen by rule: the accepted designs of a skill from the first quarter of the run’s pools, "
-    "and those from the last, are put in order by how often they were won; shown is the one in the "
-    "middle of each. Of several with that win rate it is the earliest, and the latest."
+    "Chosen by rule: the accepted designs of a skill from {}, and those from the last, are put in "
+    "order by how often they were won; shown is the one in the middle of each. Of several with "
+    "that win rate it is the earliest, and the latest."
 )
+
+
+def rule(cards: Sequence[Card]) -> str:
+    """Return how the pairs of `start_and_end` are chosen, in a sentence."""
+    pools = len(_played_steps(cards))
+    return RULE.format(
+        "the run’s first pool" if _width(pools) == 1 else "the first quarter of the run’s pools"
+    )
 
 
 def start_and_end(cards: Sequence[Card]) -> list[Row]:
     """Return pairs of designs, an early one beside a late one, one pair a skill.
 
-    The rule is `RULE`; skills with most designs in the two quarters come first.
+    `rule` tells how they are chosen; skills with most designs in the two quarters come first.
     """
     played = [i for i, card in enumerate(cards) if card.accepted and card.win_rate is not None]
-    steps = sorted({cards[i].step for i in played})
+    steps = _played_steps(cards)
     if len(steps) < 2:
         return []
-    width = max(1, int(len(steps) * QUARTER))
+    width = _width(len(steps))
     parts = [
         [i for i in played if cards[i].step in set(s)] for s in (steps[:width], steps[-width:])
     ]
@@ -49,6 +57,15 @@ def start_and_end(cards: Sequence[Card]) -> list[Row]:
         | {"of": [len(early), len(late)]}
         for _, skill, early, late in pairs[:MAX_PAIRS]
     ]
+
+
+def _played_steps(cards: Sequence[Card]) -> list[int]:
+    return sorted({card.step for card in cards if card.accepted and card.win_rate is not None})
+
+
+def _width(pools: int) -> int:
+    """Return how many pools stand for the start and for the end."""
+    return max(1, int(pools * QUARTER))
 
 
 def _middle(cards: Sequence[Card], places: Sequence[int], *, late: bool) -> int:

@@ -10,7 +10,7 @@ function browseSection(data, open) {
   const said = h("p", { class: "soft small", "aria-live": "polite", style: "margin-bottom:.8rem" });
   const more = h("button", { type: "button", class: "button", onclick: () => grow() });
   const haystack = envs.title.map((title, env) =>
-    [title, envs.sha[env], words(envs.skills[envs.skill[env]]), envs.stop[env], "step " + envs.step[env]].join(" ").toLowerCase());
+    [title, envs.sha[env], words(envs.skills[envs.skill[env]]), envs.stop[env], "step " + nth(envs.step[env])].join(" ").toLowerCase());
   let found = [];
   let drawn = 0;
 
@@ -44,7 +44,7 @@ function browseSection(data, open) {
     const stop = envs.stop[env];
     return h("li", {}, h("button", { type: "button", class: "card", onclick: () => open(env, found) },
       h("span", { class: "title" }, envs.title[env] || (stop === "no code" ? "No code in the answer" : "untitled")),
-      h("span", { class: "meta" }, words(envs.skills[envs.skill[env]]) + ", step " + envs.step[env]),
+      h("span", { class: "meta" }, words(envs.skills[envs.skill[env]]) + ", step " + nth(envs.step[env])),
       stop ? h("span", { class: "small bad" }, stop + (data.codes[stop] ? ": " + data.codes[stop] : "")) : null,
       present(envs.win[env]) ? meter("no hint", envs.win[env], "agent") : null,
       present(envs.hinted[env]) ? meter("with hint", envs.hinted[env], "hint") : null,

@@ -76,9 +76,9 @@ function lineChart(spec) {
       values[i].textContent = point ? form(point[1]) + (point[2] ? " ± " + (spec.form === "percent" ? Math.round(100 * point[2]) : plain(Number(point[2].toPrecision(2)))) : "") : "–";
       said.push(curve.label + " " + values[i].textContent);
     });
-    at.textContent = active ? "step " + step : steps.length > 1 ? "last step" : "";
+    at.textContent = active ? stepName(step, spec.total) : steps.length > 1 ? "last step" : "";
     box.setAttribute("aria-valuenow", step);
-    box.setAttribute("aria-valuetext", "step " + step + ": " + said.join(", "));
+    box.setAttribute("aria-valuetext", stepName(step, spec.total) + ": " + said.join(", "));
     if (cursor && scaleX) {
       cursor.setAttribute("visibility", active ? "visible" : "hidden");
       cursor.setAttribute("x1", scaleX(step));
@@ -98,8 +98,8 @@ function lineChart(spec) {
       box.append(s("line", { class: spec.zero && tick === 0 ? "axis" : "grid", x1: PAD.left, x2: width - PAD.right, y1: y(tick), y2: y(tick) }),
         s("text", { x: PAD.left - 7, y: y(tick) + 4, "text-anchor": "end" }, form(tick).replace("\u00a0%", "%")));
     }
-    for (const tick of niceTicks(first, last, width / 90).filter(Number.isInteger)) {
-      box.append(s("text", { x: x(tick), y: HEIGHT - 6, "text-anchor": "middle" }, tick));
+    for (const tick of niceTicks(nth(first), Math.min(nth(last), spec.total || Infinity), width / 90).filter(Number.isInteger)) {
+      box.append(s("text", { x: x(tick - 1), y: HEIGHT - 6, "text-anchor": "middle" }, tick));
     }
     for (const curve of curves) {
       const group = s("g", { class: curve.colour });
@@ -151,5 +151,5 @@ function metricChart(data, spec) {
     values.forEach((value, i) => { if (present(value)) points.push([data.steps[i], value, errors[i]]); });
     return { ...one, points };
   });
-  return lineChart({ ...spec, curves });
+  return lineChart({ ...spec, total: data.settings.steps, curves });
 }

@@ -11,7 +11,7 @@ function detailDialog(data) {
   function facts(env, more) {
     const row = [];
     const fact = (label, value) => row.push(h("span", {}, label + " ", h("b", {}, value)));
-    fact("step", String(envs.step[env]));
+    fact("step", String(nth(envs.step[env])));
     fact("slot", envs.slot[env] + ", try " + (envs.try[env] + 1));
     if (envs.plays[env]) {
       fact("won without hint", percent(envs.win[env]) + " of " + plural(envs.plays[env], "play"));
@@ -41,7 +41,7 @@ function detailDialog(data) {
 
   function lineage(more) {
     const list = (title, members) => members.length ? h("div", {}, h("h3", {}, title),
-      h("p", { class: "links" }, members.slice(0, 24).map((env) => h("button", { type: "button", onclick: () => show(env) }, name(env) + " (step " + envs.step[env] + ")")),
+      h("p", { class: "links" }, members.slice(0, 24).map((env) => h("button", { type: "button", onclick: () => show(env) }, name(env) + " (step " + nth(envs.step[env]) + ")")),
         members.length > 24 ? h("span", { class: "soft" }, "and " + (members.length - 24) + " more") : null)) : null;
     return [list("Examples in its prompt", more.parents), list("It was an example for", more.children)];
   }

@@ -54,6 +54,16 @@ function count(n) {
   return Math.round(n).toLocaleString("en");
 }
 
+// Steps are counted from 0 in a run's files, and from 1 for people.
+function nth(step) {
+  return step + 1;
+}
+
+// What comes after the last step is none: the last designs are paid, the agent is measured again.
+function stepName(step, total) {
+  return total && step >= total ? "after the last step" : "step " + nth(step);
+}
+
 function percent(value) {
   return present(value) ? Math.round(100 * value) + "\u00a0%" : "–";
 }

@@ -8,7 +8,13 @@ function playHead(episode, title) {
   return h("header", {},
     h("h4", { class: episode.arm === "hinted" ? "hint" : "agent" }, title || (episode.arm === "hinted" ? "With the hint" : "Without the hint")),
     h("span", { class: "badge " + (episode.solved ? "good" : "poor") }, result(episode)),
-    h("span", { class: "small soft num" }, "return " + plain(episode.ret)));
+    h("span", { class: "small soft" }, worth(episode)));
+}
+
+// What training reckons is held in [-1, 1], and in some return modes is the last reward alone.
+function worth(episode) {
+  const apart = present(episode.ret) && present(episode.sum) && Math.abs(episode.ret - episode.sum) > 1e-6;
+  return "return " + plain(episode.ret) + (apart ? " in training, rewards " + plain(episode.sum) + " in all" : "");
 }
 
 function rewardText(value) {
@@ -44,9 +50,10 @@ function before(plays, turn) {
 
 function answer(play, turn, name) {
   const one = play.turns[turn];
+  if (turn > play.turns.length) return h("div", { class: "answer" });
   const inner = one
     ? [h("p", { class: "say actor" }, actionOf(one)), present(one.r) ? h("p", { class: rewardClass(one.r) }, rewardText(one.r)) : null]
-    : h("p", { class: "soft small" }, turn === play.turns.length ? "The episode is over." : "");
+    : h("p", { class: "soft small" }, "The episode is over.");
   return h("div", { class: "answer" }, h("p", { class: "tag " + (play.arm === "hinted" ? "hint" : "agent") }, name), inner);
 }
 
@@ -74,7 +81,7 @@ function laterBlock(later, open) {
     h("p", { class: "small soft" }, "Without a hint, environments of " + name + " were solved in " + rates.join(", ") + "."),
     later.play
       ? h("div", { class: "pair" },
-        transcript(later.play, "Step " + later.play.step + ", without the hint"),
+        transcript(later.play, "Step " + nth(later.play.step) + ", without the hint"),
         h("p", { class: "small soft" }, "Chosen by rule: the latest solved play of " + (later.what === "operation" ? "that operation, of the same kind of environment where there is one" : "that skill") + ". It is of ",
           h("span", { class: "links", style: "display:inline" }, h("button", { type: "button", onclick: () => open(later.env) }, later.title)),
           " (seed " + later.play.seed + "), which the agent won in " + percent(later.win) + " of its plays."))
@@ -88,11 +95,11 @@ function duelSection(data, open) {
   return section("hint", "One environment, played twice",
     "The same task on the same seed by the same agent, without the hint and with it. What the hint adds to the return, averaged over seeds, is the hint regret that the designer is paid for.",
     h("h3", {}, duel.title),
-    h("p", { class: "small soft", style: "margin:.1rem 0 .8rem" }, "Step " + duel.step + ", seed " + duel.seed + "; over all its seeds the hint adds " + signed(duel.regret) + (present(duel.se) ? " ± " + duel.se.toFixed(2) : "") + " to the return. ",
+    h("p", { class: "small soft", style: "margin:.1rem 0 .8rem" }, "Step " + nth(duel.step) + ", seed " + duel.seed + "; over all its seeds the hint adds " + signed(duel.regret) + (present(duel.se) ? " ± " + duel.se.toFixed(2) : "") + " to the return. ",
       h("span", { class: "links", style: "display:inline-flex" }, h("button", { type: "button", onclick: () => open(duel.env) }, "The whole environment"))),
     h("p", { class: "callout" }, h("b", {}, "Hint, shown in the second play  "), duel.hint),
     h("div", { class: "arms heads" }, plays.map((play) => playHead(play))),
     rounds(plays),
     h("p", { class: "small soft" }, duel.rule),
-    laterBlock(duel.later, open));
+    duel.later ? laterBlock(duel.later, open) : null);
 }

@@ -10,8 +10,13 @@ function curvesSection(data) {
       note: "Different: Vendi score over number of environments, 100 % if no two sources resemble one another. Repeats: share whose code, names aside, this run had already seen.",
       curves: [{ label: "different", colour: "designer", points: line("vendi") }, { label: "repeats", colour: "bad", points: line("repeats") }] }));
   }
-  return section("curves", "How the run went", "Dashed bars are the means of the run’s first and last quarter, the figures above. Point at a curve, or focus it and use the arrow keys, to read its values.",
+  return section("curves", "How the run went", (barred(data) ? "Dashed bars are the means of the run’s first and last quarter, the figures above. " : "") + "Point at a curve, or focus it and use the arrow keys, to read its values.",
     h("div", { class: "charts" }, charts, extra), skillTable(data));
+}
+
+// A short run has no quarter of more than a step, whose mean a bar could show.
+function barred(data) {
+  return data.charts.some((chart) => chart.series.some((one) => one.spans && one.spans.length));
 }
 
 function skillTable(data) {
@@ -33,7 +38,7 @@ function leversSection(data, open) {
       percent(data.envs.win[row.env]), signed(data.envs.regret[row.env]), count(row.prompts), percent(row.accepted / row.prompts), percent(row.win)]), true)) : null;
   if (!levers.length && !memory) return null;
   return section("levers", "The designer’s levers and memory",
-    levers.length ? "Numbers that the sources set, such as how many options or rounds a task has: where they rise, the designer asks for more. The band is one standard error, dashed bars are the means of the run’s three thirds." : "",
+    levers.length ? "Numbers that the sources set, such as how many options or rounds a task has: where they rise, the designer asks for more. The band is one standard error" + (data.levers.some((lever) => lever.spans.length) ? ", dashed bars are the means of the run’s three thirds." : ".") : "",
     levers.length ? h("div", { class: "charts small" }, levers) : null, memory);
 }
 
@@ -55,7 +60,7 @@ function funnelSection(data, browse) {
     table(["Try", "written", "accepted", "share"], funnel.byTry.map(([n, all, ok]) => [String(n), count(all), count(ok), percent(ok / all)]))) : null;
   const security = data.security.codes.length ? h("details", { style: "margin-top:1.5rem" },
     h("summary", {}, "What designs tried that they may not"),
-    table(["From step", ...data.security.codes], data.security.rows.map((row) => row.map(String))),
+    table(["From step", ...data.security.codes], data.security.rows.map(([step, ...counts]) => [nth(step), ...counts].map(String))),
     h("ul", { class: "findings", style: "margin-top:.6rem" }, data.security.codes.map((code) => h("li", { class: "small" }, h("code", {}, code), " ", data.codes[code] || "")))) : null;
   return section("funnel", "Where designs were lost",
     "Each try runs through the validator’s gates in the sandbox; the first error stops it. A code shows the designs that it stopped.",

@@ -68,7 +68,7 @@ function mapSection(data, open) {
     chosen = env;
     if (env !== null) {
       says.replaceChildren(h("b", {}, envs.title[env] || "untitled"), " ",
-        h("span", { class: "soft" }, words(envs.skills[envs.skill[env]]) + ", step " + envs.step[env] + ", won in " + percent(envs.win[env]) + " of plays"));
+        h("span", { class: "soft" }, words(envs.skills[envs.skill[env]]) + ", step " + nth(envs.step[env]) + ", won in " + percent(envs.win[env]) + " of plays"));
     }
     draw();
   }

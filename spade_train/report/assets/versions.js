@@ -35,7 +35,7 @@ function designPanel(pair, side, open) {
   const moved = new Set(Object.keys(design.levers).filter((name) => other.levers[name] !== design.levers[name]));
   const marked = pair.rows.length ? new Set(Object.keys(design.changed).map(Number)) : leverLines(design.source, moved);
   return h("article", { class: "play version" },
-    h("span", { class: "stamp" }, label + ", step " + design.step),
+    h("span", { class: "stamp" }, label + ", step " + nth(design.step)),
     h("h3", {}, design.title),
     outcome(design),
     designFacts(design, other),

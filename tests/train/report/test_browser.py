@@ -1,5 +1,6 @@
 """The report in a real Chromium: it opens, draws, filters and shows plays, without a complaint."""
 
+import json
 import os
 import shutil
 from pathlib import Path
@@ -155,6 +156,51 @@ def test_one_seed_is_played_twice_turn_by_turn(visit, report):
     assert "Chosen by rule" in page.inner_text("#hint")
 
 
+def test_what_training_reckoned_and_what_was_paid_are_told_apart_where_they_differ(
+    visit, make_run, tmp_path
+):
+    run = make_run(tmp_path / "graded", steps=3)
+    for file in (run / "episodes").glob("*.jsonl"):
+        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        for row in rows:
+            worth = "return" if "return" in row else "episode_return"
+            if row.get(worth) == 1.0 and row["arm"] == "hinted":
+                row["rewards"] = [0.5] * (len(row["rewards"]) - 1) + [1.0]
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    page = visit(write_report(run)[0])
+    heads = page.locator("#hint .heads header").all_inner_texts()
+    assert "in training" not in heads[0]
+    assert "return 1 in training, rewards 1.5 in all" in heads[1]
+
+
+def test_a_play_that_is_over_says_so_once(visit, make_run, tmp_path):
+    run = make_run(tmp_path / "lost", steps=3)
+    for file in (run / "episodes").glob("*.jsonl"):
+        rows = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
+        for row in rows:
+            turns = 4 if row["arm"] == "hinted" else 1
+            for key in ("actions", "rewards"):
+                row[key] = [row[key][-1]] * turns
+            row["observations"] = row["observations"][:1] + ["Go on."] * (turns - 1) + ["Over."]
+            row.pop("messages", None)
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    page = visit(write_report(run)[0])
+    turns = page.locator("#hint .turn")
+    assert turns.locator(".turn-name").all_inner_texts()[:4] == [f"Turn {n + 1}" for n in range(4)]
+    tags = [turns.nth(n).locator(".tag").all_inner_texts() for n in range(4)]
+    assert tags == [["without hint", "with hint"]] * 2 + [["with hint"]] * 2
+    assert page.inner_text("#hint .rounds").count("The episode is over.") == 1
+
+
+def test_a_run_of_two_steps_tells_of_steps_and_not_of_parts(visit, make_run, tmp_path):
+    page = visit(write_report(make_run(tmp_path / "short", steps=2))[0])
+    for part in ("#story", "#designs", "#hint", "#curves", "#levers"):
+        text = page.inner_text(part)
+        assert "quarter" not in text and "third" not in text, part
+    assert "Near the start, step 1" in page.inner_text("#designs")
+    assert "Near the end, step 2" in page.inner_text("#designs")
+
+
 def test_a_late_play_without_the_hint_follows(visit, report):
     page = visit(report)
     later = page.locator("#hint .later")
@@ -186,7 +232,7 @@ def test_curves_are_drawn_and_read_by_key(visit, report):
     assert chart.get_attribute("aria-valuenow") == "0"
     page.keyboard.press("ArrowRight")
     assert chart.get_attribute("aria-valuenow") == "1"
-    assert chart.get_attribute("aria-valuetext").startswith("step 1: without hint ")
+    assert chart.get_attribute("aria-valuetext").startswith("step 2: without hint ")
 
 
 def test_search_and_filters(visit, report):
@@ -271,6 +317,11 @@ def test_the_map_is_walked_by_keys(visit, report):
 def test_a_phone_scrolls_in_one_direction_only(visit, report, scheme):
     page = visit(report, width=360, height=740, scheme=scheme)
     assert page.evaluate("document.documentElement.scrollWidth") == 360
+    skills = page.locator("#curves .scroll")
+    assert skills.evaluate("(box) => box.scrollWidth > box.clientWidth")
+    skills.evaluate("(box) => box.scrollTo(1000, 0)")
+    last = skills.locator("th").last.bounding_box()
+    assert last["x"] + last["width"] <= 360
     for panel in page.locator("#designs .version, #hint .arms, .point").all():
         box = panel.bounding_box()
         assert box["x"] >= 0 and box["x"] + box["width"] <= 360

@@ -188,7 +188,7 @@ def test_a_change_inside_its_interval_is_called_none_however_it_points():
 def test_a_fall_has_a_minus_sign_and_says_when():
     detail = headline(held(0.6, 0.2))["detail"]
     assert detail.startswith("The change is −40 points, ± 6")
-    assert detail.endswith("before training and at step 1.")
+    assert detail.endswith("before training and after step 1.")
 
 
 def test_figures_hold_what_the_run_measured():
