@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from spade_runtime.errors import UsageError
+from spade_runtime.errors import EnvFault, InvalidEnvironment, SpadeError, UsageError
 from spade_runtime.taxonomy import GAME_SKILLS, TOOL_SKILLS
 from spade_runtime.validation.text import visible
 
@@ -101,6 +102,23 @@ def chosen_pool(arguments: argparse.Namespace) -> Pool | None:
     from spade_envs.pool import Pool  # loads pydantic, which takes longer than a short listing
 
     return Pool(arguments.pool)
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Say whose fault it is where an environment can't be opened, and where to look.
+
+    Raises:
+        SpadeError: in the place of a fault or a refusal.
+    """
+    try:
+        yield
+    except (EnvFault, InvalidEnvironment) as error:
+        code = f"{error.code}: " if isinstance(error, EnvFault) and error.code else ""
+        raise SpadeError(
+            f"{visible(str(path), 4096)} can't be played: {code}{error}; look closer with: "
+            f"spade validate {visible(str(path), 4096)}"
+        ) from error
 
 
 def seed_number(text: str) -> int:

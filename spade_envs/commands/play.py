@@ -5,14 +5,21 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-from contextlib import nullcontext, suppress
+from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
 
 from rich.console import Console
 
 from spade_envs.agents import make_agent
 from spade_envs.catalogue import find, hint_of
-from spade_envs.commands.common import add_pool, chosen_pool, encodable, positive, seed_number
+from spade_envs.commands.common import (
+    add_pool,
+    chosen_pool,
+    encodable,
+    naming,
+    positive,
+    seed_number,
+)
 from spade_envs.commands.outputs import claimed
 from spade_envs.episodes import write_episodes
 from spade_envs.player import Player
@@ -55,11 +62,9 @@ def _run(arguments: argparse.Namespace) -> int:
         with suppress(ImportError):  # line editing and history, where Python was built with it
             importlib.import_module("readline")
     held = claimed(arguments.record) if arguments.record else nullcontext()
-    with (
-        held,
-        SandboxPool(level=arguments.isolation) as pool,
-        pool.open(found.path) as session,
-    ):
+    with held, SandboxPool(level=arguments.isolation) as pool, ExitStack() as stack:
+        with naming(found.path):
+            session = stack.enter_context(pool.open(found.path))
         player = Player(session, console, input if terminal else _unprompted)
         record = player.play(arguments.seed, agent, hint=hint, max_turns=arguments.max_turns)
         if arguments.record:

@@ -22,7 +22,14 @@ from rich.progress import (
 from spade_envs import suite
 from spade_envs.agents import Agent, AgentSettings, make_agent
 from spade_envs.catalogue import Found, find, hint_of
-from spade_envs.commands.common import add_pool, chosen_pool, encodable, positive, seconds
+from spade_envs.commands.common import (
+    add_pool,
+    chosen_pool,
+    encodable,
+    naming,
+    positive,
+    seconds,
+)
 from spade_envs.commands.outputs import claimed
 from spade_envs.commands.run_results import Row, as_json, fault_lines, own_name, table
 from spade_envs.episodes import Episode, drop_cut_line, read_episodes, write_episodes
@@ -203,7 +210,9 @@ def _one(
 ) -> list[Episode]:
     """Play what is still to be played of one environment, writing each episode as it ends."""
     count = min(arguments.instances, arguments.episodes)
-    with pool.open(found.path, instances=count) as session:
+    with naming(found.path):
+        opened = pool.open(found.path, instances=count)
+    with opened as session:
         spec = session.spec
         hint = _hint(arguments, found)
         have = {

@@ -178,6 +178,17 @@ def test_run_says_which_faults_there_were_and_where_to_look(spade: Spade, tmp_pa
     assert told[0]["faults"] == len(faults) and told[1]["first_fault"] is None
 
 
+@pytest.mark.parametrize("command", [("run", "--episodes", 2, "--model"), ("play", "--policy")])
+def test_a_source_that_can_not_be_opened_is_named(
+    spade: Spade, tmp_path: Path, command: tuple[object, ...]
+) -> None:
+    text = FAULTY.replace("max_turns = 3", "max_turns = 3\n    x = 1 / 0")
+    (tmp_path / "bad.py").write_text(text)
+    code, _, err = spade(*command, "random", "bad.py")
+    assert code == 1 and "bad.py can't be played: SPD301: load raised ZeroDivisionError" in err
+    assert "look closer with: spade validate bad.py" in err
+
+
 def test_run_tells_two_sources_of_one_id_apart_and_plays_each_once(
     spade: Spade, tmp_path: Path
 ) -> None:
