@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
 from spade_train.analysis import acceptance_funnel
+from spade_train.report.records import read_jsonl, read_run
 from spade_train.run_folder import RunFolder
 from spade_train.told import fixed, percent, share, signed
 
@@ -20,19 +20,19 @@ SHOWN_STEPS = 16
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """Return the objects of a JSONL file."""
-    with path.open(encoding="utf-8") as file:
-        return [json.loads(line) for line in file if line.strip()]
+    """Return the objects of a JSONL file; what can't be read is passed over."""
+    return list(read_jsonl(path, []))
 
 
 def print_summary(folder: RunFolder, console: Console | None = None) -> None:
-    """Print a run's tables on stdout."""
+    """Print a run's tables on stdout; lines that can't be read are left to the report to name."""
     console = console or Console()
-    steps = read_lines(folder.metrics)
-    console.print(funnel_table(read_lines(folder.designs)))
+    records = read_run(folder.path)
+    steps = records.metrics
+    console.print(funnel_table(records.designs))
     console.print(steps_table(steps))
     totals = steps[-1] if steps else {}
-    spent = [f"{k.removeprefix('tokens/')} {v:,}" for k, v in totals.items() if _is_tokens(k)]
+    spent = [f"{k.removeprefix('tokens/')} {v:,}" for k, v in totals.items() if _is_tokens(k, v)]
     if spent:
         console.print("tokens: " + ", ".join(spent), highlight=False)
 
@@ -85,7 +85,7 @@ def steps_table(steps: Sequence[Mapping[str, Any]]) -> Table:
 
 def _told(line: Mapping[str, Any], key: str, form: Callable[[float], str]) -> str:
     value = line.get(key)
-    return "-" if value is None else form(value)
+    return form(value) if _is_number(value) else "-"
 
 
 def _with_error(
@@ -95,13 +95,17 @@ def _with_error(
     error_form: Callable[[float], str],
 ) -> str:
     """Return a figure with its standard error where that is known."""
-    if line.get(f"{key}_se") is None:
+    if not _is_number(line.get(f"{key}_se")):
         return _told(line, key, error_form if form is _whole else form)
     return f"{_told(line, key, form)} ± {_told(line, f'{key}_se', error_form)}"
 
 
 def _whole(value: float) -> str:
     return str(share(value))
+
+
+def _is_number(value: Any) -> TypeGuard[float]:
+    return isinstance(value, int | float)  # a damaged line may hold anything
 
 
 def _spread(steps: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
@@ -112,5 +116,5 @@ def _spread(steps: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     return [steps[place] for place in places]
 
 
-def _is_tokens(key: str) -> bool:
-    return key.startswith("tokens/")
+def _is_tokens(key: str, value: Any) -> bool:
+    return key.startswith("tokens/") and _is_number(value)
