@@ -3,16 +3,43 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import UnionType
 from typing import Any, cast, get_args
 
 from spade_runtime.errors import UsageError
-from spade_train.rewards import ReturnMode, episode_return
+from spade_train.rewards import Pairing, ReturnMode, episode_return
 
 Row = dict[str, Any]
 MAX_PROBLEMS = 50
+
+Form = type | UnionType
+# What the report reads of a line of `designs.jsonl` and of one of an episodes file.
+TRY: Mapping[str, Form] = {
+    "slot": int,
+    "try": int,
+    "sha256": str | None,
+    "source": str | None,
+    "hint": str | None,
+    "title": str | None,
+    "skill": str | None,
+    "kind": str | None,
+    "findings": list | None,
+    "hints_refused": list | None,
+    "exemplars": list | None,
+}
+EPISODE: Mapping[str, Form] = {
+    "arm": str | None,
+    "rewards": list | None,
+    "observations": list | None,
+    "actions": list | None,
+    "messages": list | None,
+    "turns": int | None,
+    "episode_return": int | float | None,
+    "return": int | float | None,
+}
 
 
 @dataclass(slots=True)
@@ -45,9 +72,13 @@ class RunRecords:
         mode = cast(ReturnMode, chosen if chosen in get_args(ReturnMode) else "terminal")
         for path in sorted((self.path / "episodes").glob("step-*.jsonl")):
             number = path.stem.removeprefix("step-")
-            if number.isdigit() and only in (None, int(number)):
-                lines = (episode_of(line, mode) for line in read_jsonl(path, self.problems))
-                yield int(number), [line for line in lines if line is not None]
+            if number.isdecimal() and only in (None, int(number)):
+                lines = [episode_of(line, mode) for line in read_jsonl(path, self.problems)]
+                whole = [line for line in lines if line is not None]
+                if len(whole) < len(lines):
+                    lost = len(lines) - len(whole)
+                    _note(self.problems, f"{path.name}: {lost} lines are no episodes")
+                yield int(number), whole
 
     @property
     def steps_done(self) -> int:
@@ -80,9 +111,9 @@ def read_run(path: Path) -> RunRecords:
     steps = {int(r["step"]): r for r in read_jsonl(metrics, problems) if _has_step(r)}
     # A resumed run writes the steps after its checkpoint again: the later line counts.
     tries = {
-        (int(r["step"]), r.get("slot", 0), r.get("try", 0)): r
+        (r["step"], r.get("slot", 0), r.get("try", 0)): r
         for r in read_jsonl(designs, problems)
-        if _has_step(r)
+        if _has_step(r) and _fits(r, TRY, designs.name, problems)
     }
     return RunRecords(
         path,
@@ -98,7 +129,12 @@ def read_jsonl(path: Path, problems: list[str]) -> Iterator[Row]:
     """Yield the objects of a JSONL file; what can't be read is noted and passed over."""
     if not path.exists():
         return
-    with path.open("rb") as lines:
+    try:
+        lines = path.open("rb")
+    except OSError as error:
+        _note(problems, f"{path.name}: can't be read ({error.strerror})")
+        return
+    with lines:
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
@@ -126,6 +162,10 @@ def episode_of(line: Row, mode: ReturnMode = "terminal") -> Row | None:
     design = line.get("design") or line.get("sha256")
     if not isinstance(design, str) or not isinstance(line.get("seed"), int):
         return None
+    if not _fits(line, EPISODE, "", []) or not all(map(_is_number, line.get("rewards") or ())):
+        return None
+    if not all(isinstance(m, dict) for m in line.get("messages") or ()) and not line.get("turns"):
+        return None
     episode = {**line, "design": design}
     if not episode.get("arm"):
         episode["arm"] = "hinted" if line.get("hint") else "unhinted"
@@ -148,7 +188,25 @@ def rounded(value: Any) -> Any:
 
 
 def _has_step(row: Row) -> bool:
-    return isinstance(row.get("step"), int)
+    step = row.get("step")
+    return isinstance(step, int) and not isinstance(step, bool)
+
+
+def _fits(row: Row, forms: Mapping[str, Form], where: str, problems: list[str]) -> bool:
+    """Whether what a row holds can be read as what it should; what it lacks is no matter."""
+    for key, form in forms.items():
+        value = row.get(key)
+        if key in row and (not isinstance(value, form) or isinstance(value, bool)):
+            _note(problems, f"{where}: {key}={value!r:.80} of step {row.get('step')} is not usable")
+            return False
+    whole = all(isinstance(one, dict) and "code" in one for one in row.get("findings") or ())
+    if not whole:
+        _note(problems, f"{where}: a finding of step {row.get('step')} has no code")
+    return whole
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _no_number(_word: str) -> None:
@@ -169,4 +227,9 @@ def _read_config(path: Path, problems: list[str]) -> tuple[Row, str]:
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         _note(problems, f"{path.name}: not readable ({error})")
         return {}, ""
-    return (data, text) if isinstance(data, dict) else ({}, text)
+    if not isinstance(data, dict):
+        return {}, text
+    for key, known in (("seed_pairing", Pairing), ("return_mode", ReturnMode)):
+        if key in data and data[key] not in get_args(known):
+            _note(problems, f"{path.name}: {key}={data.pop(key)!r} is not known; taken as default")
+    return data, text
