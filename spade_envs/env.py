@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from difflib import get_close_matches
 from typing import Any
 
 import gymnasium
 from gymnasium.utils import EzPickle
 
-from spade_envs.references import hint_behind, resolve
+from spade_envs.arguments import TEXT_MAX, checked_options, checked_turns, chosen_hint
+from spade_envs.references import resolve
 from spade_envs.shared import shared_pool
 from spade_envs.spaces import UnicodeText
 from spade_runtime.errors import UsageError
@@ -20,10 +19,6 @@ from spade_runtime.sandbox.session import EnvSession
 from spade_runtime.seeds import SEED_END, checked_seed
 from spade_runtime.spec import EnvSpec, IsolationLevel
 
-# Sixteen results of 16,384 characters and an instruction fit; one size for all environments lets
-# any of them share a vector.
-TEXT_MAX = 1 << 19
-HINT_MAX = TEXT_MAX // 2  # what is left is more than a first observation may take
 OPTIONS = ("hint", "max_turns")
 
 
@@ -128,8 +123,8 @@ class SpadeEnv(gymnasium.Env[str, str], EzPickle):
         """
         # All that can be refused is so before anything changes.
         seed = None if seed is None else checked_seed(seed)
-        options = checked_options(options)
-        hint = self._chosen_hint(options.get("hint"))
+        options = checked_options(options, OPTIONS)
+        hint = chosen_hint(options.get("hint"), self._reference)
         limit = checked_turns(options.get("max_turns", self._max_turns))
         super().reset(seed=seed)
         task = int(self.np_random.integers(SEED_END)) if seed is None else seed
@@ -168,70 +163,6 @@ class SpadeEnv(gymnasium.Env[str, str], EzPickle):
         if self._session is not None:
             self._session.close()
             self._session = None
-
-    def _chosen_hint(self, wanted: Any) -> str | None:
-        if wanted is None or wanted is False:
-            return None
-        if wanted is True:
-            self._hint = self._hint or hint_behind(**self._reference)
-            if self._hint is None:
-                raise UsageError(
-                    "options={'hint': True} asks for the hint that comes with the environment, and "
-                    "there is none in its manifest or beside its file; give the hint as text"
-                )
-            return self._hint
-        return checked_hint(wanted)
-
-
-def checked_options(options: Any) -> dict[str, Any]:
-    """Options of a reset, each of them known.
-
-    Raises:
-        UsageError: they are no dictionary, or one of them is unknown.
-    """
-    if options is None:
-        return {}
-    if not isinstance(options, Mapping):
-        raise UsageError(f"options is a dictionary or None, not {options!r:.80}")
-    for name in options:
-        if name not in OPTIONS:
-            near = get_close_matches(str(name), OPTIONS, n=1)
-            tell = f"did you mean {near[0]!r}?" if near else f"there are {' and '.join(OPTIONS)}"
-            raise UsageError(f"reset has no option {name!r:.80}; {tell}")
-    return dict(options)
-
-
-def checked_turns(limit: Any) -> int | None:
-    """A limit in messages, or None.
-
-    Raises:
-        UsageError: it is no whole number, or less than 1.
-    """
-    if limit is not None and (type(limit) is not int or limit < 1):
-        raise UsageError(f"max_turns is a whole number of at least 1, not {limit!r:.60}")
-    return limit
-
-
-def checked_hint(hint: Any) -> str:
-    """A hint that somebody gives as text.
-
-    Raises:
-        UsageError: it is no text, a blank one, or one that the observation can't hold.
-    """
-    if not isinstance(hint, str):
-        raise UsageError(f"a hint is a text or True, not {hint!r:.80}")
-    if not hint.strip():
-        raise UsageError("the hint is blank; give None, or no hint at all, for an episode without")
-    if len(hint) > HINT_MAX:
-        raise UsageError(f"a hint has at most {HINT_MAX:,} characters, not {len(hint):,}")
-    try:
-        hint.encode()
-    except UnicodeEncodeError as problem:
-        raise UsageError(
-            f"the hint holds a lone surrogate at character {problem.start}; decode it with "
-            "errors='replace' first"
-        ) from None
-    return hint
 
 
 def printable(text: str) -> str:

@@ -12,12 +12,14 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
 from spade_envs import vector_arguments as given
-from spade_envs.env import TEXT_MAX, printable
+from spade_envs.arguments import TEXT_MAX, checked_options, checked_turns
+from spade_envs.env import printable
 from spade_envs.restore import restore
 from spade_envs.seats import Seat, Table, Turn, seated
 from spade_envs.spaces import UnicodeText
 from spade_envs.vector_infos import Flags, Notes, gather
 from spade_runtime.errors import EpisodeOver, UsageError
+from spade_runtime.sandbox.facilities import check_level
 from spade_runtime.sandbox.session import EnvSession, Moves, StepResult, Talk
 from spade_runtime.sandbox.together import in_turn, together
 from spade_runtime.spec import IsolationLevel
@@ -89,6 +91,7 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
         self.action_space = batch_space(self.single_action_space, num_envs)
         limits = [limit for limit in (max_turns, max_episode_steps) if limit is not None]
         self._max_turns = min(limits) if limits else None
+        check_level(level)
         self._level = level
         self._per_child = per_child
         self._tables: list[Table] | None = None
@@ -110,7 +113,7 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
             seed: a list with a seed for each environment (the same one for a group that plays one
                 task), an integer `s` for `s, s + 1, ...`, or None.
             options: `reset_mask`, a boolean array of the environments to reset; `hint`, one text
-                for all or a list; `max_turns`.
+                for all, True for the environments' own, or a list; `max_turns`.
 
         Returns:
             Observations of all environments, and the infos of those that were reset.
@@ -124,10 +127,10 @@ class SpadeVectorEnv(VectorEnv[Texts, Sequence[Any], npt.NDArray[Any]]):
         if self.closed:
             raise UsageError(_CLOSED)
         count = self.num_envs
-        seeds, wanted = given.seeds(seed, count), given.options(options)
+        seeds, wanted = given.seeds(seed, count), checked_options(options, given.OPTIONS)
         chosen = given.chosen(wanted.get("reset_mask"), count, begun=self._tables is not None)
-        hints = given.hints(wanted.get("hint"), count)
-        limit = given.max_turns(wanted.get("max_turns", self._max_turns))
+        hints = given.hints(wanted.get("hint"), self._references)
+        limit = checked_turns(wanted.get("max_turns", self._max_turns))
         self._sit_down()
         for place in chosen:
             self._seats[place].seat_seed(seeds[place])

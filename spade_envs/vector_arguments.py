@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import importlib
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,10 +9,11 @@ from typing import Any
 import numpy as np
 from gymnasium.vector import AutoresetMode
 
-from spade_envs.env import TEXT_MAX
+from spade_envs.arguments import chosen_hint
 from spade_envs.references import REFERENCE_KEYS
 from spade_runtime.errors import UsageError
 from spade_runtime.seeds import checked_seed
+from spade_runtime.words import an
 
 OPTIONS = ("hint", "max_turns", "reset_mask")
 
@@ -79,25 +79,11 @@ def _member(member: str | Mapping[str, Any], level: str) -> dict[str, Any]:
 def actions(values: Any, count: int) -> Sequence[Any]:
     """One message for each environment, in their order."""
     if isinstance(values, str) or not isinstance(values, Sequence | np.ndarray):
-        came = "one text" if isinstance(values, str) else f"a {type(values).__name__}"
+        came = "one text" if isinstance(values, str) else an(type(values).__name__)
         raise UsageError(f"{count} actions are needed, in a list or a tuple; {came} came")
     if len(values) != count:
         raise UsageError(f"{count} actions are needed, {len(values)} came")
     return list(values)
-
-
-def options(values: Any) -> Mapping[str, Any]:
-    """The options of a reset."""
-    if values is None:
-        return {}
-    if not isinstance(values, Mapping):
-        raise UsageError(f"options is a dictionary, not {values!r:.80}")
-    for name in values:
-        if name not in OPTIONS:
-            near = difflib.get_close_matches(str(name), OPTIONS, 1)
-            guess = f"; did you mean {near[0]!r}?" if near else ""
-            raise UsageError(f"options has {', '.join(OPTIONS)}, not {name!r:.60}{guess}")
-    return values
 
 
 def seeds(seed: Any, count: int) -> list[int | None]:
@@ -127,32 +113,9 @@ def chosen(mask: Any, count: int, *, begun: bool) -> list[int]:
     return [int(place) for place in np.flatnonzero(mask)]
 
 
-def hints(wanted: Any, count: int) -> list[str | None]:
-    """A hint, or None, for each environment."""
-    found = list(wanted) if isinstance(wanted, list | tuple) else [wanted] * count
-    if len(found) != count:
-        raise UsageError(f"{count} hints are needed, {len(found)} came")
-    for hint in found:
-        if hint is not None and not isinstance(hint, str):
-            raise UsageError(f"a hint is a text or None, not {hint!r:.80}")
-        if hint is not None:
-            _must_be_shown(hint)
-    return found
-
-
-def _must_be_shown(hint: str) -> None:
-    if len(hint) > TEXT_MAX // 2:
-        raise UsageError(f"a hint has at most {TEXT_MAX // 2} characters, not {len(hint)}")
-    if not hint.strip():
-        raise UsageError("a hint is a text that says something, or None")
-    try:
-        hint.encode()
-    except UnicodeEncodeError as problem:
-        raise UsageError(f"a hint can't be encoded (character {problem.start})") from None
-
-
-def max_turns(value: Any) -> int | None:
-    """A limit in messages, or None."""
-    if value is None or (type(value) is int and value >= 1):
-        return value
-    raise UsageError(f"max_turns is a whole number of at least 1, not {value!r:.60}")
+def hints(wanted: Any, references: Sequence[Mapping[str, Any]]) -> list[str | None]:
+    """A hint, or None, for each environment; True asks for the one that comes with it."""
+    found = list(wanted) if isinstance(wanted, list | tuple) else [wanted] * len(references)
+    if len(found) != len(references):
+        raise UsageError(f"{len(references)} hints are needed, {len(found)} came")
+    return [chosen_hint(one, reference) for one, reference in zip(found, references, strict=True)]

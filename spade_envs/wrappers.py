@@ -13,7 +13,7 @@ from typing import Any, Literal
 import gymnasium
 from gymnasium.utils import RecordConstructorArgs
 
-from spade_envs.env import checked_hint
+from spade_envs.arguments import checked_hint
 from spade_envs.spaces import UnicodeText
 from spade_runtime.errors import UsageError
 

@@ -9,7 +9,8 @@ from gymnasium.utils.env_checker import check_env
 
 import spade_envs
 from spade_envs import suite
-from spade_envs.env import HINT_MAX, SpadeEnv, printable
+from spade_envs.arguments import HINT_MAX
+from spade_envs.env import SpadeEnv, printable
 from spade_envs.shared import close_shared_pools, shared_pool
 from spade_runtime.errors import EnvRaised, EpisodeOver, InvalidEnvironment, UsageError
 

@@ -209,10 +209,10 @@ def test_hints_and_limits(four):
         (lambda v: v.reset(options={"reset_mask": [0, 1, 0, 1]}), "is a boolean array"),
         (lambda v: v.reset(options={"reset_mask": np.zeros(4, bool)}), "at least one True"),
         (lambda v: v.reset(options={"hint": ["a"]}), "4 hints are needed"),
-        (lambda v: v.reset(options={"hint": 4}), "a hint is a text or None"),
-        (lambda v: v.reset(options={"hint": "\ud800"}), "can't be encoded"),
-        (lambda v: v.reset(options={"hint": "x" * 10**6}), "at most 262144 characters"),
-        (lambda v: v.reset(options={"hint": " "}), "says something"),
+        (lambda v: v.reset(options={"hint": 4}), "a hint is a text or True"),
+        (lambda v: v.reset(options={"hint": "\ud800"}), "lone surrogate"),
+        (lambda v: v.reset(options={"hint": "x" * 10**6}), "at most 262,144 characters"),
+        (lambda v: v.reset(options={"hint": " "}), "hint is blank"),
         (lambda v: v.reset(options={"hnt": "x"}), "did you mean 'hint'"),
         (lambda v: v.reset(options="hint"), "options is a dictionary"),
         (lambda v: v.reset(options={"max_turns": "3"}), "a whole number"),
@@ -402,6 +402,17 @@ def test_a_refused_step_draws_no_task(per_child):
         return shown
 
     assert begun("\ud800", None) == begun()
+
+
+def test_true_asks_for_the_hint_that_comes_with_each():
+    vector = SpadeVectorEnv(2, members=["spade/RollingDie-v0", "spade/CoinBalance-v0"])
+    shown = vector.reset(seed=1, options={"hint": [True, None]})[0]
+    assert "\n\nHint: " in shown[0] and "Hint: " not in shown[1]
+    assert all("\n\nHint: " in text for text in vector.reset(seed=1, options={"hint": True})[0])
+    vector.close()
+    own = SpadeVectorEnv(1, source=SECRET)
+    with pytest.raises(UsageError, match="there is none"):
+        own.reset(seed=1, options={"hint": True})
 
 
 def test_a_closed_vector_says_so(four):
