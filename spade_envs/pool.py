@@ -288,13 +288,15 @@ def _exists(root: Path, marker: Path) -> bool:
     """Whether a pool is there; a place that can't be one is refused.
 
     Raises:
-        UsageError: a file, a ring of links, a name too long, no permission to look.
+        UsageError: a file, a link to nothing, a name too long, no permission to look.
     """
     try:
         if not stat.S_ISDIR(root.stat().st_mode):
             raise UsageError(f"{str(root)!r} is a file; a pool is a directory")
         return stat.S_ISREG(marker.stat().st_mode)
     except FileNotFoundError:
+        if root.is_symlink():
+            raise UsageError(f"{str(root)!r} is a link to something that is not there") from None
         return False
     except (OSError, ValueError) as error:
         said = error.strerror if isinstance(error, OSError) else str(error)

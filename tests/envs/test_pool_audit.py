@@ -167,9 +167,11 @@ def test_a_file_without_end_is_named_and_not_read(pool: Pool, name: str) -> None
 
 def test_places_that_can_be_no_pool_are_named(tmp_path: Path) -> None:
     (tmp_path / "ring").symlink_to(tmp_path / "ring")
+    (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     (tmp_path / "file").write_text("x")
     for place, said in {
         "ring": "symbolic links",
+        "link": "a link to something that is not there",
         "file": "is a file; a pool is a directory",
         "file/below": "Not a directory",
         "x" * 300: "name too long",
