@@ -8,7 +8,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from spade_envs.commands.common import counted
 from spade_envs.commands.outputs import telling_of
 from spade_runtime.errors import UsageError
 from spade_train.config import RunConfig, load
@@ -17,6 +19,7 @@ from spade_train.errors import RunLocked
 from spade_train.heldout import heldout_environments
 from spade_train.resumption import place_to_go_on, take_up
 from spade_train.run_folder import RunFolder
+from spade_train.state import Checkpoints
 
 STOPPED = 130
 
@@ -52,35 +55,44 @@ def go_on(path: Path) -> int:
 
 
 def _run(folder: RunFolder, config: RunConfig, *, resumed: bool) -> int:
-    quiet_threads()
-    from spade_train.assemble import assembled
-    from spade_train.loop import train
-    from spade_train.progress import StepProgress, stop_requests
-    from spade_train.state import Checkpoints
-
-    with folder.locked(), stop_requests() as stop:
+    with folder.locked():
         found = Checkpoints(folder.checkpoints)
         checkpoint = place_to_go_on(found, config) if resumed else None
         done = checkpoint[1]["state"]["step"] if checkpoint else 0
-        with (
-            StepProgress(config.steps, done) as progress,
-            assembled(
-                config, folder, watcher=progress, warn=progress.warn, should_stop=stop
-            ) as run,
-        ):
-            if checkpoint is None:
-                run.records.checkpoint(run.state, run.learner, config, force=True)
-            else:
-                take_up(run, *checkpoint)
-            try:
-                complete = train(run)
-            except KeyboardInterrupt:
-                complete = False
+        if checkpoint and checkpoint[1]["state"]["flushed"] and done >= config.steps:
+            return _finished_before(folder, config)
+        _say_beginning(folder, config, done if resumed else None)
+        complete = _play(folder, config, checkpoint)
     if not complete:
         print(f"spade: stopped; go on with: spade resume {folder.path}", file=sys.stderr)
         return STOPPED
     _conclude(folder)
     return 0
+
+
+def _play(
+    folder: RunFolder, config: RunConfig, checkpoint: tuple[Path, dict[str, Any]] | None
+) -> bool:
+    """Run to the end from a checkpoint, or from the start; False where it was stopped."""
+    quiet_threads()
+    from spade_train.assemble import assembled
+    from spade_train.loop import train
+    from spade_train.progress import StepProgress, stop_requests
+
+    done = checkpoint[1]["state"]["step"] if checkpoint else 0
+    with (
+        stop_requests() as stop,
+        StepProgress(config.steps, done) as progress,
+        assembled(config, folder, watcher=progress, warn=progress.warn, should_stop=stop) as run,
+    ):
+        if checkpoint is None:
+            run.records.checkpoint(run.state, run.learner, config, force=True)
+        else:
+            take_up(run, *checkpoint)
+        try:
+            return train(run)
+        except KeyboardInterrupt:
+            return False
 
 
 def refuse_unreadable(config: RunConfig, *, measures: bool = True) -> None:
@@ -122,16 +134,69 @@ def gone_unless(begun: Callable[[], bool], folder: RunFolder) -> Iterator[None]:
         raise
 
 
+def _say_beginning(folder: RunFolder, config: RunConfig, done: int | None) -> None:
+    """Say what runs where, before the minute in which the model is loaded and nothing is seen.
+
+    Args:
+        folder: of the run.
+        config: of the run.
+        done: steps that a resumed run has behind it, None for a new one.
+    """
+    if done is not None:
+        news = f"going on with {folder.path} after step {done} of {config.steps}"
+    else:
+        news = (
+            f"{folder.path}: preset {config.preset}, setting {config.setting}, model "
+            f"{config.model}, {counted(config.steps, 'step')} of "
+            f"{counted(config.environments, 'environment')}"
+        )
+    print(f"spade: {news}; loading the model", file=sys.stderr, flush=True)
+
+
+def _finished_before(folder: RunFolder, config: RunConfig) -> int:
+    """Say that there is nothing to go on with, and what can be done instead."""
+    print(
+        f"spade: {folder.path} is finished: its {counted(config.steps, 'step')} are done, nothing "
+        f"was changed",
+        file=sys.stderr,
+    )
+    # A run that was killed while it wrote its report is finished without one.
+    if not folder.report.is_file():
+        _write_report(folder)
+    _say_next(folder)
+    print(folder.report)
+    return 0
+
+
+def _say_next(folder: RunFolder) -> None:
+    """Say what can be done with a finished run, its report apart."""
+    path = folder.path
+    new = f"{path}-more"
+    for what, command in (
+        ("play with it", f"spade run RollingDie --model {path}"),
+        ("more steps", f"raise steps in {path}/config.yaml, then: spade resume {path}"),
+        ("train on from it", f"spade train --config {path}/config.yaml model={path} run_dir={new}"),
+        ("its environments", f"spade pool ls {folder.pool} --band 0.2..0.8"),
+    ):
+        print(f"{what + ':':<18}{command}")
+
+
 def _conclude(folder: RunFolder) -> None:
-    """Print the tables and write the report; its path is the last line."""
-    from spade_train.report import write_report
+    """Print the tables, write the report, and say what can be done next; its path is last."""
     from spade_train.summary import print_summary
 
     print_summary(folder)
-    path, problems = write_report(folder.path)
+    _write_report(folder)
+    _say_next(folder)
+    print(folder.report)
+
+
+def _write_report(folder: RunFolder) -> None:
+    from spade_train.report import write_report
+
+    _, problems = write_report(folder.path)
     for problem in problems:
         print(f"spade: {problem}", file=sys.stderr)
-    print(path)
 
 
 def _free_folder(config: RunConfig) -> Path:
@@ -143,13 +208,7 @@ def _free_folder(config: RunConfig) -> Path:
 
 
 def quiet_threads() -> None:
-    """Let idle compute threads sleep: the sandbox's children need the processors.
-
-    The bars that `transformers` draws while it loads would only garble the run's own.
-    """
+    """Let idle compute threads sleep: the sandbox's children need the processors."""
     os.environ.setdefault("KMP_BLOCKTIME", "0")
     os.environ.setdefault("OMP_WAIT_POLICY", "passive")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    from transformers.utils import logging
-
-    logging.disable_progress_bar()

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -71,12 +72,45 @@ def test_a_run_prints_its_tables_and_leaves_a_whole_folder(unbroken):
     assert len(episodes) == 5
     assert designs
     assert "acceptance funnel" in done.stdout
-    assert "with hint" in done.stdout
+    assert "hinted" in done.stdout
     assert done.stdout.strip().endswith("report.html")
+    assert f"spade run RollingDie --model {path}\n" in done.stdout
+    assert f"spade pool ls {path}/pool --band 0.2..0.8\n" in done.stdout
+    first, second, *_ = done.stderr.splitlines()
+    opening = [line for line in (first, second) if "loading the model" in line]
+    assert f"spade: {path}: preset tiny, setting games" in opening[0]
+    assert "5 steps of 3 environments" in opening[0]
+    assert "step 1/5: designing" in done.stderr and "step 2/5: designing" not in done.stderr
+    assert "after the last step, " in done.stderr
+    assert "Loading weights" not in done.stderr
     assert done.stderr.count("step ") >= 5
     names = {"config.yaml", "metrics.jsonl", "designs.jsonl", "episodes", "pool", "checkpoints"}
     assert names | {"report.html"} <= {p.name for p in path.iterdir()}
     assert "<html" in (path / "report.html").read_text(encoding="utf-8")[:2000].lower()
+
+
+def test_a_finished_run_says_that_it_is_and_stays_as_it_is(unbroken, lines, timeless, tmp_path):
+    path = Path(shutil.copytree(unbroken[0], tmp_path / "run"))
+    done = spade("resume", path)
+    assert done.returncode == 0, done.stderr
+    assert f"spade: {path} is finished: its 5 steps are done" in done.stderr
+    assert f"--config {path}/config.yaml model={path} run_dir={path}-more" in done.stdout
+    assert "acceptance funnel" not in done.stdout
+    assert contents(path, lines, timeless) == unbroken[2]
+    (path / "report.html").unlink()
+    assert spade("resume", path).stdout.strip().endswith(f"{path}/report.html")
+    assert (path / "report.html").is_file()
+
+
+def test_a_run_trains_on_from_anothers_weights(unbroken, external, tmp_path):
+    path, *_ = unbroken
+    words = [word for word in external(tmp_path / "more", steps=1) if not word.startswith("model=")]
+    done = spade("train", "--config", path / "config.yaml", f"model={path}", *words)
+    assert done.returncode == 0, done.stderr
+    assert f"model {path}, 1 step of 3 environments" in done.stderr
+    played = spade("run", "RollingDie", "--model", tmp_path / "more", "--episodes", 2, cwd=tmp_path)
+    assert played.returncode == 0, played.stderr
+    assert "Loading weights" not in played.stderr
 
 
 def test_its_episodes_are_episodes_by_the_schema_and_replay(unbroken, lines):
@@ -211,7 +245,8 @@ def test_a_persons_mistakes_are_one_clear_line(isolation, tmp_path, arguments, c
     done = spade(*arguments, cwd=tmp_path)
     assert done.returncode == code, done.stderr
     assert message in done.stderr
-    assert done.stderr.startswith("spade: error: ")
+    assert done.stderr.splitlines()[-1].startswith("spade: error: ")
+    assert done.stderr.count("spade: error: ") == 1
     assert "Traceback" not in done.stderr
     assert not [p for p in tmp_path.rglob("*") if p.is_file()], "something half-written stayed"
 
@@ -219,8 +254,6 @@ def test_a_persons_mistakes_are_one_clear_line(isolation, tmp_path, arguments, c
 def test_a_damaged_checkpoint_is_named_and_the_one_before_it_serves(
     unbroken, lines, timeless, tmp_path
 ):
-    import shutil
-
     path = tmp_path / "run"
     shutil.copytree(unbroken[0], path)
     newest = sorted((path / "checkpoints").iterdir())[-1]
