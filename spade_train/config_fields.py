@@ -179,7 +179,7 @@ class RunFields(BaseModel):
     """Tokens of a hint's answer at most, any thinking included."""
     hint_temperature: float = Field(ge=0)
     """Sampling temperature of hints; lower than of plays, since a hint is to be right rather than
-    new. 0 takes the likeliest token."""
+    new. 0 takes the likeliest token. Hints that are trained are sampled at `temperature`."""
     temperature: Positive
     """Sampling temperature of designs and plays."""
     top_p: float = Field(gt=0, le=1)

@@ -251,9 +251,9 @@ class Designer:
         """Write a hint for each source; one that is empty or too long is refused at once."""
         if config.hinted_plays == 0:
             return
-        sampling = Sampling(
-            config.hint_temperature, config.top_p, config.top_k, config.hint_max_tokens
-        )
+        # What is trained has to be sampled as the loss takes it: an importance weight of 1.
+        temperature = config.temperature if config.train_hints else config.hint_temperature
+        sampling = Sampling(temperature, config.top_p, config.top_k, config.hint_max_tokens)
         room = config.context_tokens - config.hint_max_tokens
         asked: list[tuple[Try, list[int]]] = []
         for attempt in tries:

@@ -122,6 +122,23 @@ def test_a_hint_that_gives_the_answer_away_is_written_again_with_the_reason(desi
     assert made.pool[0].hint == "Add up the letters of words that you know."
 
 
+@pytest.mark.parametrize(("trained", "temperature"), [(False, 0.2), (True, 0.9)])
+def test_hints_that_are_trained_are_sampled_as_the_loss_takes_them(
+    judge, words, sources, trained, temperature
+):
+    class Noting(ScriptedPolicy):
+        def generate(self, prompts, sampling, seeds):
+            asked.append(sampling.temperature)
+            return super().generate(prompts, sampling, seeds)
+
+    asked = []
+    policy = Noting(lambda m, _: "Mind the length." if is_hint(m) else fenced(sources[0]))
+    conf = config(words, environments=1, train_hints=trained, hint_temperature=0.2, temperature=0.9)
+    made, _ = Designer(policy, judge, None, Ledger()).regenerate(conf, 0, Memory(), 0, 0)
+    assert made.pool[0].hint == "Mind the length."
+    assert asked == [0.9, temperature]
+
+
 @pytest.mark.parametrize("hint", ["", "word " * 5000, "<think>hm"])
 def test_hints_that_cannot_be_used_leave_the_design_without_one(designer, words, sources, hint):
     def script(messages, rng):
