@@ -12,6 +12,8 @@ from typing import Any
 
 from spade_envs.commands.common import counted
 from spade_envs.commands.outputs import telling_of
+from spade_envs.pool import MARKER, Pool
+from spade_envs.pool_index import Query
 from spade_runtime.errors import UsageError
 from spade_train.config import RunConfig, load
 from spade_train.corpus import Corpus
@@ -173,12 +175,21 @@ def _say_next(folder: RunFolder) -> None:
     path = folder.path
     new = f"{path}-more"
     for what, command in (
-        ("play with it", f"spade run RollingDie --model {path}"),
+        ("play with it", f"spade run {_worth_playing(folder)} --model {path}"),
         ("more steps", f"raise steps in {path}/config.yaml, then: spade resume {path}"),
         ("train on from it", f"spade train --config {path}/config.yaml model={path} run_dir={new}"),
         ("its environments", f"spade pool ls {folder.pool} --band 0.2..0.8"),
     ):
         print(f"{what + ':':<18}{command}")
+
+
+def _worth_playing(folder: RunFolder) -> str:
+    """Return what `spade run` is to play: one of the run's own, in the learnable band if any."""
+    if not (folder.pool / MARKER).is_file():
+        return "RollingDie"
+    pool = Pool(folder.pool)
+    found = pool.entries(Query(band=(0.2, 0.8), limit=1)) or pool.entries(Query(limit=1))
+    return f"{found[0].id} --pool {folder.pool}" if found else "RollingDie"
 
 
 def _conclude(folder: RunFolder) -> None:

@@ -95,7 +95,8 @@ class HFPolicy:
                     f"({away}); give a folder that holds config.json, the weights and the tokenizer"
                 ) from error
             raise PolicyError(
-                f"the model {str(path)!r} can't be loaded: {error}; give a folder that holds "
+                f"the model {str(path)!r} can't be loaded: {' '.join(str(error).split())}; give a "
+                f"folder that holds "
                 f"config.json, the weights and the tokenizer"
             ) from error
         return cls(

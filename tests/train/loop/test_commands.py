@@ -74,7 +74,7 @@ def test_a_run_prints_its_tables_and_leaves_a_whole_folder(unbroken):
     assert "acceptance funnel" in done.stdout
     assert "hinted" in done.stdout
     assert done.stdout.strip().endswith("report.html")
-    assert f"spade run RollingDie --model {path}\n" in done.stdout
+    assert f" --pool {path}/pool --model {path}\n" in done.stdout
     assert f"spade pool ls {path}/pool --band 0.2..0.8\n" in done.stdout
     first, second, *_ = done.stderr.splitlines()
     opening = [line for line in (first, second) if "loading the model" in line]
