@@ -137,10 +137,10 @@ class _Reader:
     def _missing_class(self) -> tuple[ast.AST | None, str]:
         for name, cls in self.classes.items():
             if _method([cls], "reset") and _method([cls], "step"):
-                good = name.lstrip("_").removesuffix("Env").removesuffix("Environment") + "Env"
+                word = name.lstrip("_").removesuffix("Env").removesuffix("Environment")
                 return cls, (
                     f"no environment class: {name!r} has reset and step, but its name is not "
-                    f"public or does not end in Env; call it {good!r}"
+                    f"public or is no word and Env; call it {(word or 'Task') + 'Env'!r}"
                 )
         return None, (
             "no environment class: define one public class at the top level whose name ends in "

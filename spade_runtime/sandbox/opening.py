@@ -129,7 +129,8 @@ def _spec(text: str, reading: Inspection, reply: LoadReply) -> EnvSpec:
         ]
     )
     digest = hashlib.sha256(text.encode()).hexdigest()
-    name = (reading.class_name or "").removesuffix("Env")
+    written = reading.class_name or ""
+    name = written.removesuffix("Env") or written
     try:
         return EnvSpec.model_validate(
             {

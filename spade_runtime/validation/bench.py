@@ -132,7 +132,7 @@ class Bench:
         kind = seen.kind if seen.kind in ("game", "tool_use") else None
         dialect = seen.dialect if seen.dialect in ("contract", "published", "gem") else None
         name = seen.class_name
-        id_ = f"spade/{name.removesuffix('Env')}-v{seen.version}" if name else None
+        id_ = f"spade/{name.removesuffix('Env') or name}-v{seen.version}" if name else None
         return Identity(id_, cast("Kind | None", kind), cast("Dialect | None", dialect))
 
     # --- children ------------------------------------------------------------------------------

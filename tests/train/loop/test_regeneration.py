@@ -134,9 +134,8 @@ def test_hints_that_are_trained_are_sampled_as_the_loss_takes_them(
     asked = []
     policy = Noting(lambda m, _: "Mind the length." if is_hint(m) else fenced(sources[0]))
     conf = config(words, environments=1, train_hints=trained, hint_temperature=0.2, temperature=0.9)
-    made, _ = Designer(policy, judge, None, Ledger()).regenerate(conf, 0, Memory(), 0, 0)
-    assert made.pool[0].hint == "Mind the length."
-    assert asked == [0.9, temperature]
+    Designer(policy, judge, None, Ledger()).regenerate(conf, 0, Memory(), 0, 0)
+    assert asked[0] == 0.9 and set(asked[1:]) == {temperature}
 
 
 @pytest.mark.parametrize("hint", ["", "word " * 5000, "<think>hm"])
