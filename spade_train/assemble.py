@@ -6,7 +6,6 @@ import copy
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spade_runtime.errors import ConfigError
@@ -26,7 +25,7 @@ from spade_train.rollout import Rollout, RolloutSettings
 from spade_train.run_folder import RunFolder
 from spade_train.seeds import derive
 from spade_train.state import RunState
-from spade_train.trained import TINY, load_base, origin
+from spade_train.trained import is_embedded, load_base
 from spade_train.tries import UNJUDGED
 
 if TYPE_CHECKING:
@@ -256,7 +255,7 @@ def _replay(
         return lambda _: []
     from spade_train.tiny.replay import Replay
 
-    if (base := origin(config.model)) != TINY and not Path(base, "recipe.json").is_file():
+    if not is_embedded(config.model):
         raise ConfigError(
             f"replay_samples={config.replay_samples} goes over the embedded policy's warm start, "
             f"which model={config.model} never had; set replay_samples=0"

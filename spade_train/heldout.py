@@ -16,7 +16,7 @@ from spade_train.plays import Group, Play
 from spade_train.population import mean_and_error
 from spade_train.rollout import Rollout
 from spade_train.seeds import environment_seeds
-from spade_train.trained import TINY, origin
+from spade_train.trained import is_embedded
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ def heldout_environments(config: RunConfig) -> list[Measured]:
     """
     if config.heldout:
         return _of_folder(Path(config.heldout))
-    if origin(config.model) != TINY:
+    if not is_embedded(config.model):
         raise UsageError(
             f"heldout_every={config.heldout_every} needs environments to measure on; name a folder "
             f"by heldout=FOLDER, or set heldout_every=0"

@@ -82,6 +82,12 @@ def origin(model: str) -> str:
     return model
 
 
+def is_embedded(model: str) -> bool:
+    """Say whether a model began as the embedded policy: as shipped, or built anew."""
+    base = origin(model)
+    return base == TINY or Path(base, "recipe.json").is_file()
+
+
 def load_trained(
     trained: Trained,
     *,

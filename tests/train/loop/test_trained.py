@@ -8,6 +8,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("peft")
 
 from spade_envs.agents import AgentSettings, make_agent  # noqa: E402
+from spade_runtime.errors import UsageError  # noqa: E402
 from spade_train import trained  # noqa: E402
 from spade_train.assemble import assembled, load_policy  # noqa: E402
 from spade_train.errors import CheckpointError, PolicyError  # noqa: E402
@@ -158,3 +159,17 @@ def test_a_folder_of_the_usual_layout_is_no_run(model_folder, tmp_path):
     assert trained.find(model_folder) is None
     assert trained.find(tmp_path) is None
     assert trained.find(tmp_path / "nowhere") is None
+
+
+def test_a_build_of_ones_own_is_measured_on_the_embedded_policys_held_out_set(tmp_path):
+    from spade_train.heldout import heldout_environments
+
+    own = tmp_path / "own"
+    own.mkdir()
+    config = resolve("tiny", overrides=[f"model={own}"])
+    with pytest.raises(UsageError, match="heldout=FOLDER"):
+        heldout_environments(config)
+    (own / "recipe.json").write_text("{}")
+    assert trained.is_embedded(str(own)) and trained.is_embedded("tiny")
+    shipped = heldout_environments(resolve("tiny", overrides=[]))
+    assert heldout_environments(config) == shipped
