@@ -18,7 +18,7 @@ from spade_runtime.sandbox.exchange import Exchange
 from spade_runtime.sandbox.forks import generation, must_be_own
 from spade_runtime.sandbox.orders import Order
 from spade_runtime.sandbox.pending import READ_BYTES, Pending
-from spade_runtime.sandbox.placement import ALONE_SECONDS, CROWDED_SECONDS, Placement
+from spade_runtime.sandbox.placement import ALONE_SECONDS, CROWDED_SECONDS, Hold, Placement
 from spade_runtime.sandbox.verdicts import ended, with_evidence
 from spade_runtime.sandbox.wire import HELLO, Bad, Columns, Reading
 from spade_runtime.sandbox.workers import WORKER_SECONDS, Workers
@@ -114,6 +114,7 @@ class RawChild(Calls):
 
     def _answered(self, order: Order) -> Pending:
         pending = self.start(order, near=self.expected(order) < ALONE_SECONDS)
+        hold = Hold() if self._near else None
         try:
             pending.send()
             while not pending.settled:
@@ -121,6 +122,9 @@ class RawChild(Calls):
         except BaseException:
             self.abandon()
             raise
+        finally:
+            if hold is not None:
+                hold.release()
         return pending
 
     def expected(self, order: Order) -> float:

@@ -13,7 +13,7 @@ from spade_runtime.sandbox.budget import look_seconds
 from spade_runtime.sandbox.channel import Both, RawChild, Reply
 from spade_runtime.sandbox.orders import Order
 from spade_runtime.sandbox.pending import Pending
-from spade_runtime.sandbox.placement import NEAR_SECONDS
+from spade_runtime.sandbox.placement import NEAR_SECONDS, Hold
 from spade_runtime.sandbox.wire import Columns
 from spade_runtime.sandbox.workers import WORKER_SECONDS
 
@@ -50,6 +50,7 @@ def exchanged(work: Work) -> list[Reply | Both]:
     poll = select.poll()
     swept, pause = time.monotonic(), WORKER_SECONDS
     near = sum(child.expected(order) for child, order in work) < NEAR_SECONDS
+    hold = Hold() if near else None
     try:
         while waiting or running:
             _fill(work, waiting, running, results, poll, near=near)
@@ -75,6 +76,9 @@ def exchanged(work: Work) -> list[Reply | Both]:
         for place, _ in running.values():
             work[place][0].abandon()
         raise
+    finally:
+        if hold is not None:
+            hold.release()
     return results
 
 

@@ -3,6 +3,8 @@
 Waking a process on another, idle processor costs an interrupt there and one back; on a virtual
 machine that is some 50 us of waiting, and as much processor time, for a step that takes one. A
 parent that waits leaves its own processor free, and a child that is bound to it begins at once.
+The calling thread is held there while it waits: the kernel would wake it on another processor that
+is idle, which is an interrupt again, and the child would have to follow.
 Where there is more to do than that saves, the children are let go and compute side by side.
 """
 
@@ -10,7 +12,9 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import functools
 import os
+import sys
 
 NEAR_SECONDS = 100e-6
 """Several children stay near where they need no more than this together."""
@@ -19,12 +23,42 @@ ALONE_SECONDS = 500e-6
 CROWDED_SECONDS = 1e-3
 """A child that was near and took longer had to wait for others. Found out afterwards: a timer that
 comes before the kernel's own tick costs more than the step."""
-_LOOK_ROUNDS = 16
-"""A child that is bound is looked after this often: the calling thread may have been moved."""
 _APART_FIRST, _APART_MOST = 2, 64
 """So many requests stay away from a processor that was found busy, twice as many each time."""
 
-_libc = ctypes.CDLL(None)
+_SET_BYTES = 128
+"""A set of 1,024 processors, as the kernel takes it. Where it has more, nobody is held."""
+_Set = ctypes.c_char * _SET_BYTES
+# These calls never wait: handing the interpreter's lock over for each would cost more than they do.
+_libc = ctypes.PyDLL(None)
+
+
+class Hold:
+    """Keeps the calling thread on its processor until `release`.
+
+    What was allowed before is read each time and given back: the caller may have changed it since.
+    """
+
+    __slots__ = ("_before",)
+
+    def __init__(self) -> None:
+        before = _Set()
+        held = _libc.sched_getaffinity(0, _SET_BYTES, before) >= 0 and (
+            _libc.sched_setaffinity(0, _SET_BYTES, _only(_libc.sched_getcpu())) == 0
+        )
+        self._before = before if held else None
+
+    def release(self) -> None:
+        """Let the thread go where it might before; may be called twice."""
+        if self._before is not None:
+            _libc.sched_setaffinity(0, _SET_BYTES, self._before)
+            self._before = None
+
+
+@functools.cache
+def _only(processor: int) -> bytes:
+    """Return the set that has only this processor."""
+    return (1 << processor).to_bytes(_SET_BYTES, sys.byteorder)
 
 
 class Placement:
@@ -34,7 +68,7 @@ class Placement:
         pid: the child.
     """
 
-    __slots__ = ("_apart", "_bound", "_everywhere", "_next_apart", "_pid", "_steady")
+    __slots__ = ("_apart", "_bound", "_everywhere", "_next_apart", "_pid")
 
     def __init__(self, pid: int) -> None:
         self._pid = pid
@@ -42,13 +76,9 @@ class Placement:
         self._everywhere: set[int] = set()
         self._apart = 0
         self._next_apart = _APART_FIRST
-        self._steady = 0
 
     def near(self) -> bool:
         """Bind the child to the processor of the calling thread; says whether it is bound now."""
-        if self._steady:
-            self._steady -= 1
-            return True
         if self._apart:
             self._apart -= 1
             self.free()
@@ -67,13 +97,12 @@ class Placement:
                 self._apart = 1 << 62
                 return False
             self._bound = here
-        self._steady = _LOOK_ROUNDS
         return True
 
     def free(self) -> None:
         """Let the child compute where the kernel puts it."""
         if self._bound >= 0:
-            self._bound, self._steady = -1, 0
+            self._bound = -1
             with contextlib.suppress(OSError):
                 os.sched_setaffinity(self._pid, self._everywhere)
 

@@ -7,13 +7,15 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 
+from spade_runtime.errors import EnvFault
 from spade_runtime.sandbox import orders, placement
 from spade_runtime.sandbox.channel import RawChild
 from spade_runtime.sandbox.drive import drive, run_async
-from spade_runtime.sandbox.placement import Placement
+from spade_runtime.sandbox.placement import Hold, Placement
 from spade_runtime.sandbox.pool import SandboxPool
 
 EVERYWHERE = os.sched_getaffinity(0)
@@ -54,8 +56,7 @@ def test_a_child_goes_along_when_the_caller_moves(sleeper: int) -> None:
     try:
         for processor in EVERYWHERE:
             os.sched_setaffinity(0, {processor})
-            # It is not looked at each time, but soon.
-            assert [place.near() for _ in range(20)] == [True] * 20
+            assert place.near()
             assert os.sched_getaffinity(sleeper) == {processor}
     finally:
         os.sched_setaffinity(0, EVERYWHERE)
@@ -126,3 +127,52 @@ def test_an_event_loop_keeps_its_processor_for_itself(
         child.step([0], ["x"])
         asyncio.run(run_async(child, orders.step(bare.limits, [0], ["x"])))
         assert os.sched_getaffinity(child.pid) == EVERYWHERE
+
+
+def test_a_thread_is_held_where_it_is_and_let_go_as_it_was() -> None:
+    hold = Hold()
+    try:
+        (held,) = os.sched_getaffinity(0)
+        assert held in EVERYWHERE
+    finally:
+        hold.release()
+    assert os.sched_getaffinity(0) == EVERYWHERE
+    hold.release()
+    assert os.sched_getaffinity(0) == EVERYWHERE
+
+
+def test_a_hold_gives_back_what_the_caller_allowed_itself(here: int) -> None:
+    hold = Hold()
+    assert os.sched_getaffinity(0) == {here}
+    hold.release()
+    assert os.sched_getaffinity(0) == {here}
+
+
+@pytest.mark.parametrize("word", ["a", "loop"])
+def test_the_caller_is_held_while_it_waits_and_free_afterwards(
+    opened: Callable[..., RawChild],
+    bare: SandboxPool,
+    write: Callable[..., str],
+    word: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Whether the reply comes or the child is lost."""
+    seen: list[set[int]] = []
+    wait = RawChild._wait
+
+    def noting(self: RawChild, pending: Any) -> None:
+        seen.append(os.sched_getaffinity(0))
+        wait(self, pending)
+
+    monkeypatch.setattr(RawChild, "_wait", noting)
+    with opened(bare, write(step="while action == 'loop': pass")) as child:
+        for _ in range(3):
+            child.step([0], ["a"])
+        seen.clear()
+        if word == "loop":
+            with pytest.raises(EnvFault):
+                child.step([0], [word])
+        else:
+            child.step([0], [word])
+        assert len(seen[0]) == 1
+        assert os.sched_getaffinity(0) == EVERYWHERE
