@@ -128,9 +128,7 @@ def test_a_taken_folder_is_told_of_by_what_is_in_it(tmp_path):
         RunFolder.refuse_taken(taken, designs=True)
     pool = tmp_path / "pool"
     (pool / "checkpoints").mkdir(parents=True)
-    with pytest.raises(
-        UsageError, match=r"is no run to go on with; name .* by run_dir=FOLDER$"
-    ):
+    with pytest.raises(UsageError, match=r"is no run to go on with; name .* by run_dir=FOLDER$"):
         RunFolder.refuse_taken(pool)
 
 
