@@ -96,14 +96,7 @@ def test_games_are_not_judged(chat_server, words, forced, lines, tmp_path):
     assert chat_server.asked == []
 
 
-def test_an_address_that_is_none_is_refused_before_anything_is_played(words, forced, tmp_path):
-    config = resolve(
-        "tiny", overrides=words(tmp_path / "run", judge_url="file:///etc/x", judge_model="m")
-    )
-    folder = RunFolder.create(tmp_path / "run", config)
-    with (
-        folder.locked(),
-        pytest.raises(UsageError, match="http"),
-        assembled(config, folder, policy=forced()),
-    ):
-        pass
+def test_an_address_that_is_none_is_refused_before_anything_is_played(words, tmp_path):
+    overrides = words(tmp_path / "run", judge_url="file:///etc/x", judge_model="m")
+    with pytest.raises(UsageError, match="http"):
+        resolve("tiny", overrides=overrides)
