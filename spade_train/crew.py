@@ -7,6 +7,7 @@ gives the same numbers. One thread each: for a small model two processes beat tw
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
 from collections.abc import Hashable, Sequence
@@ -127,6 +128,8 @@ class _Helper:
         self._connection, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, model, reference), daemon=True)
         self._process.start()
+        # At the interpreter's end Python would send the SIGTERM that a helper ignores, and wait.
+        atexit.register(self._process.kill)
         theirs.close()
 
     def ask(self, what: str, *arguments: Any) -> None:
@@ -152,6 +155,7 @@ class _Helper:
         )
 
     def close(self) -> None:
+        atexit.unregister(self._process.kill)
         self._connection.close()
         self._process.join(5)
         if self._process.is_alive():
@@ -161,8 +165,10 @@ class _Helper:
 
 def _serve(connection: Connection, model: Any, reference: Any) -> None:
     """Answer until the parent's end closes, which it also does when the parent is killed."""
-    # Ctrl-C reaches the whole group; the parent decides what it means.
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Ctrl-C, and SIGTERM from `timeout` or a scheduler, reach the whole group; the parent decides
+    # what they mean.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_IGN)
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     torch.set_num_threads(1)
     sampler, gradients = Sampler(model), Gradients(model, reference)

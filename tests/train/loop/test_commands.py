@@ -30,7 +30,12 @@ def spade(*arguments, **options):
 def start(*arguments):
     command = [sys.executable, "-c", PROGRAM, *map(str, arguments)]
     return subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=ENVIRONMENT
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=ENVIRONMENT,
+        start_new_session=True,
     )
 
 
@@ -188,13 +193,19 @@ def test_runs_killed_at_random_points_end_like_the_unbroken_one(
         assert found is None or found == unbroken[2], f"kill {number} at {moment:.2f}"
 
 
-def test_ctrl_c_stops_at_a_steps_end_and_says_how_to_resume(isolation, external, lines, tmp_path):
+@pytest.mark.parametrize(
+    ("number", "workers"), [(signal.SIGINT, 1), (signal.SIGINT, 2), (signal.SIGTERM, 2)]
+)
+def test_a_signal_stops_at_a_steps_end_and_says_how_to_resume(
+    isolation, external, lines, tmp_path, number, workers
+):
+    """Sent to the whole group, as a terminal, `timeout` and schedulers do."""
     path = tmp_path / "run"
-    process = start("train", "--preset", "tiny", *external(path, steps=50))
+    process = start("train", "--preset", "tiny", *external(path, steps=50, workers=workers))
     while not (path / "metrics.jsonl").exists() or not lines(path / "metrics.jsonl"):
         assert process.poll() is None, process.communicate()[1]
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    os.killpg(process.pid, number)
     _, errors = process.communicate(timeout=120)
     assert process.returncode == 130, errors
     assert f"spade resume {path}" in errors
